@@ -1,0 +1,241 @@
+// Package flow is the order of a write: admit, quote, build, simulate, propose;
+// then, with a code, check it, build afresh, execute. It holds the deadlines
+// and nothing else of its own. tools call it; it calls every earlier stage. It
+// promises that no upstream is asked for what a cap or a dead code forbids,
+// that a code is only ever executed on terms at least as good as proposed, and
+// that silence after an execution was asked for is told as unknown.
+package flow
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"time"
+
+	"countersign/mcpd/internal/bags"
+	"countersign/mcpd/internal/caps"
+	"countersign/mcpd/internal/chain"
+	"countersign/mcpd/internal/intent"
+	"countersign/mcpd/internal/plan"
+	"countersign/mcpd/internal/propose"
+	"countersign/mcpd/internal/simulate"
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/logging"
+	"countersign/shared/solana"
+	"countersign/shared/untrusted"
+)
+
+// executeTimeout is how long a call waits for an execution. Clients give up
+// after a minute at the latest; signerd goes on by itself.
+const executeTimeout = 45 * time.Second
+
+// maxBatch bounds the transactions of one claim.
+const maxBatch = 16
+
+// Engine runs writes. It is safe for concurrent use.
+type Engine struct {
+	Signer *propose.Client
+	Chain  *chain.Client
+	Bags   *bags.Client
+	Book   *caps.Book
+	Gate   Gate
+	Logger *slog.Logger
+	// ExecuteTimeout is executeTimeout unless set.
+	ExecuteTimeout time.Duration
+}
+
+// Caller is who asks, and how to tell them about progress.
+type Caller struct {
+	// ClientName is what the MCP client calls itself.
+	ClientName string
+	Progress   func(propose.Progress)
+}
+
+// Result is what became of a call: a proposal, a denial, or a receipt.
+type Result struct {
+	Signer   caps.Signer
+	Proposal *propose.Proposal
+	Denial   *propose.Denial
+	Receipt  *propose.Receipt
+	// Quote is there for a proposed swap.
+	Quote *bags.Quote
+	// Mints holds the decimals of the assets that the call touches.
+	Mints map[solana.PublicKey]uint8
+	// Uncapped reports that a token leaves to which no limit applies.
+	Uncapped bool
+}
+
+// prepared is a simulated batch with what was learned on the way.
+type prepared struct {
+	batch simulate.Simulated
+	quote *bags.Quote
+	mints map[solana.PublicKey]uint8
+}
+
+// Write runs one call of a writing tool.
+func (e *Engine) Write(ctx context.Context, meant intent.Intent, caller Caller) (Result, error) {
+	correlation := newCorrelation()
+	caller.ClientName = untrusted.Clean(caller.ClientName, untrusted.Name).Display()
+	log := e.Logger.With(slog.String(logging.KeyTool, meant.Tool()), slog.String(logging.KeyCorrelation, correlation))
+	result, err := e.write(ctx, meant, caller, correlation, log)
+	if err != nil {
+		log.LogAttrs(ctx, slog.LevelInfo, "write refused or failed", slog.String(logging.KeyCode, string(fault.From(err).Code)))
+	}
+	return result, err
+}
+
+func (e *Engine) write(ctx context.Context, meant intent.Intent, caller Caller, correlation string, log *slog.Logger) (Result, error) {
+	var confirmation *propose.Confirmation
+	if code := meant.Confirm(); code != "" {
+		checked, err := e.Signer.CheckConfirmation(ctx, code, meant.Fingerprint())
+		if err != nil {
+			return Result{}, err
+		}
+		if checked.State != propose.StateOpen {
+			return e.stored(ctx, code, checked)
+		}
+		confirmation = &checked
+	}
+	signer, err := e.Signer.Describe(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	admitted, err := e.Book.Admit(meant, signer)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := e.Chain.CheckNetwork(ctx, signer.Genesis); err != nil {
+		return Result{}, err
+	}
+	if err := e.Gate.Check(ctx, e.Chain, signer.Wallet); err != nil {
+		return Result{}, err
+	}
+	ready, err := e.prepare(ctx, admitted)
+	if err != nil {
+		return Result{}, err
+	}
+	worst, err := ready.batch.Unsigned().Bounds().WorstSOL()
+	if err != nil {
+		return Result{}, fault.New(fault.CapExceeded, "the cost is too large").Because(err)
+	}
+	result := Result{Signer: signer, Quote: ready.quote, Mints: ready.mints, Uncapped: admitted.Uncapped()}
+	if confirmation != nil {
+		if err := e.stillAsGood(ctx, ready, *confirmation); err != nil {
+			return Result{}, err
+		}
+		return e.execute(ctx, result, meant.Confirm(), ready.batch, worst, caller, correlation, log)
+	}
+	if err := e.Book.Check(worst); err != nil {
+		return Result{}, err
+	}
+	result.Proposal, result.Denial, err = e.Signer.Propose(ctx, ready.batch, caller.ClientName, correlation)
+	if err != nil || result.Denial != nil || result.Proposal.Tier != propose.TierAuto {
+		return result, err
+	}
+	return e.execute(ctx, result, result.Proposal.Code, ready.batch, worst, caller, correlation, log)
+}
+
+func newCorrelation() string {
+	var raw [8]byte
+	_, _ = rand.Read(raw[:]) // Never fails since Go 1.24.
+	return hex.EncodeToString(raw[:])
+}
+
+// stored answers for a code that is used already: the receipt of what happened
+// then, nothing new.
+func (e *Engine) stored(ctx context.Context, code string, checked propose.Confirmation) (Result, error) {
+	receipt := checked.Receipt
+	if receipt == nil {
+		found, err := e.Signer.Receipt(ctx, propose.ReceiptKey{Code: code})
+		if err != nil {
+			return Result{}, err
+		}
+		receipt = &found
+	}
+	receipt.Replayed = true
+	return Result{Receipt: receipt}, nil
+}
+
+// stillAsGood compares fresh terms with the ones that were confirmed. Worse
+// terms void the code: the price it was given for is gone.
+func (e *Engine) stillAsGood(ctx context.Context, ready prepared, confirmed propose.Confirmation) error {
+	for _, promised := range confirmed.Bounds.MinIn {
+		now := ready.batch.Unsigned().Bounds().MinInOf(promised.Mint)
+		if now >= promised.Amount {
+			continue
+		}
+		if _, err := e.Signer.Cancel(ctx, confirmed.ProposalID); err != nil {
+			return err
+		}
+		return movedFault(promised, now, ready.mints[promised.Mint])
+	}
+	return nil
+}
+
+func movedFault(promised plan.Asset, now amount.Units, decimals uint8) error {
+	less := promised.Amount.Less(now)
+	name := promised.Mint.String()
+	if promised.Mint == amount.SOL {
+		name, decimals = "SOL", amount.SOLDecimals
+	}
+	message := "the least that would arrive is now " + now.Decimal(decimals) + " " + name + ", " + less.Decimal(decimals) +
+		" less than the proposal promised"
+	if basis, err := less.MulDiv(10_000, uint64(promised.Amount), true); err == nil {
+		message += " (" + basis.Decimal(2) + " %)"
+	}
+	return fault.New(fault.PriceMoved, "%s; nothing was sent and the code is void", message)
+}
+
+func (e *Engine) execute(ctx context.Context, result Result, code string, batch simulate.Simulated, worst amount.Units,
+	caller Caller, correlation string, log *slog.Logger,
+) (Result, error) {
+	held, err := e.Book.Hold(worst)
+	if err != nil {
+		return Result{}, err
+	}
+	timeout := executeTimeout
+	if e.ExecuteTimeout > 0 {
+		timeout = e.ExecuteTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	progress := func(step propose.Progress) {
+		log.LogAttrs(ctx, slog.LevelDebug, "execution moved on", slog.String(logging.KeyStage, step.Stage))
+		if caller.Progress != nil {
+			caller.Progress(step)
+		}
+	}
+	receipt, err := e.Signer.Execute(ctx, code, batch, correlation, progress)
+	if err != nil {
+		// Only a definite refusal gives the held amount back.
+		if !fault.Is(err, fault.OutcomeUnknown) && !fault.Is(err, fault.Internal) {
+			held.Settle(0)
+		}
+		return result, err
+	}
+	settle(held, receipt, worst)
+	result.Proposal, result.Receipt = nil, &receipt
+	log.LogAttrs(ctx, slog.LevelInfo, "execution ended", slog.String(logging.KeyOutcome, string(receipt.Outcome)))
+	return result, nil
+}
+
+// settle replaces the worst case by what the chain says left, once nothing is
+// open any more.
+func settle(held *caps.Held, receipt propose.Receipt, worst amount.Units) {
+	real := amount.Units(0)
+	for _, tx := range receipt.Transactions {
+		if tx.Outcome == propose.Unknown || tx.Outcome == propose.InProgress {
+			return
+		}
+		for _, change := range tx.Changes {
+			if change.Mint == amount.SOL {
+				real = min(worst, real+change.Out)
+			}
+		}
+	}
+	if receipt.Outcome != propose.Unknown && receipt.Outcome != propose.InProgress {
+		held.Settle(real)
+	}
+}

@@ -1,0 +1,50 @@
+// Package solana is the toolset for the chain itself. app puts it into the
+// catalogue.
+package solana
+
+import (
+	"context"
+	"encoding/json"
+
+	"countersign/mcpd/internal/flow"
+	"countersign/mcpd/internal/intent"
+	"countersign/mcpd/internal/tools"
+)
+
+// Tools returns the toolset.
+func Tools(engine *flow.Engine) []tools.Tool { return []tools.Tool{transferTool(engine)} }
+
+func transferTool(engine *flow.Engine) tools.Tool {
+	memo := tools.Text("A public note written on chain: plain text on one line, up to 256 bytes.")
+	memo["maxLength"] = 256
+	return tools.Tool{
+		Name:  intent.ToolTransfer,
+		Title: "Send SOL or a token",
+		Description: "Sends SOL or a token from the signer's wallet to another wallet, in two calls. Without confirm it returns a proposal with the signer's findings and a confirmation code; " +
+			"nothing is signed or sent. Show it to the user, with the recipient's full address. With the same arguments and the code in confirm it signs, sends and waits for the outcome. " +
+			"A transfer cannot be taken back. For a token, the recipient's account is opened if it is missing, and its rent is part of the cost. " +
+			"An outcome of unknown may still land: ask get_receipt, never repeat.",
+		Input: tools.Object(tools.Properties{
+			"to":      tools.Address("The recipient's wallet, in full; not a token account."),
+			"amount":  tools.Decimal("How much to send."),
+			"mint":    tools.Asset("What to send; SOL if left out."),
+			"memo":    memo,
+			"confirm": tools.Confirm(),
+		}, "to", "amount"),
+		Output: tools.WriteOutput(),
+		Hints:  tools.Hints{Destructive: true, OpenWorld: true},
+		Writes: true,
+		Check:  func(raw json.RawMessage) error { _, err := intent.ParseTransfer(raw); return err },
+		Handle: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			meant, err := intent.ParseTransfer(call.Arguments)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			result, err := engine.Write(ctx, meant, flow.Caller{ClientName: call.ClientName, Progress: call.Progress})
+			if err != nil {
+				return tools.Result{}, err
+			}
+			return tools.RenderWrite(intent.ToolTransfer, result), nil
+		},
+	}
+}

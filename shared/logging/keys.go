@@ -1,0 +1,37 @@
+package logging
+
+// The attribute keys. A key that is not here is not used, so that a reader of
+// the log can learn them all.
+const (
+	KeyAddress     = "address"
+	KeyBackend     = "backend"
+	KeyBytes       = "bytes"
+	KeyClient      = "client"
+	KeyCluster     = "cluster"
+	KeyCode        = "code"
+	KeyCorrelation = "correlation"
+	KeyCount       = "count"
+	KeyDuration    = "duration"
+	KeyError       = "error"
+	KeyExecutable  = "executable"
+	KeyGenesis     = "genesis"
+	KeyKind        = "kind"
+	KeyMethod      = "method"
+	KeyOutcome     = "outcome"
+	KeyPath        = "path"
+	KeyPID         = "pid"
+	KeyPolicy      = "policy"
+	KeyProposal    = "proposal"
+	KeyReason      = "reason"
+	KeyReservation = "reservation"
+	KeyRules       = "rules"
+	KeySession     = "session"
+	KeySignature   = "signature"
+	KeySlot        = "slot"
+	KeyStage       = "stage"
+	KeyTier        = "tier"
+	KeyTool        = "tool"
+	KeyUID         = "uid"
+	KeyVersion     = "version"
+	KeyWallet      = "wallet"
+)

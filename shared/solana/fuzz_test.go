@@ -1,0 +1,114 @@
+package solana_test
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+
+	"countersign/shared/solana"
+)
+
+func seeds(f *testing.F) {
+	f.Helper()
+	for _, raw := range [][]byte{claimLegacy(f), claimSponsored(f), sample().Marshal(), legacySample().Marshal()} {
+		f.Add(raw)
+		f.Add(append(bytes.Clone(raw), 0))
+		f.Add(raw[:len(raw)-1])
+		for _, first := range []byte{0, 0x7f, 0x80, 0x81, 0xff} {
+			spoiled := bytes.Clone(raw)
+			spoiled[0] = first
+			f.Add(spoiled)
+		}
+	}
+	for _, announced := range hostileLengths {
+		f.Add(announced)
+	}
+}
+
+// hostileLengths announce far more than they carry.
+var hostileLengths = map[string][]byte{
+	"signatures": {0x7f},
+	"keys":       joined([]byte{1}, make([]byte, 64), []byte{1, 0, 1, 0x80, 0x02}),
+	"instructions": joined([]byte{1}, make([]byte, 64), []byte{1, 0, 0, 1}, make([]byte, 64),
+		[]byte{0xff, 0xff, 0x03}, make([]byte, solana.MaxTransactionSize-200)),
+	"data": joined([]byte{1}, make([]byte, 64), []byte{1, 0, 0, 1}, make([]byte, 64),
+		[]byte{1, 0, 0, 0xff, 0xff, 0x03}, make([]byte, solana.MaxTransactionSize-200)),
+	"tables": joined([]byte{1}, make([]byte, 64), []byte{0x80, 1, 0, 0, 1}, make([]byte, 64),
+		[]byte{0, 0x80, 0x02}, make([]byte, solana.MaxTransactionSize-200)),
+}
+
+// allocated is how many bytes f allocates; a concurrent garbage collection may
+// add a little.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// mostAllocated bounds what parsing may allocate: the structures are at most
+// 20 times the bytes they come from (an instruction of three bytes), and a map
+// entry or an error text is small.
+func mostAllocated(size int) uint64 { return uint64(32*size) + 16<<10 }
+
+func TestParseAllocatesNothingOnTheWordOfALength(t *testing.T) {
+	for name, raw := range hostileLengths {
+		var err error
+		if used := allocated(func() { _, err = solana.ParseTransaction(raw) }); used > mostAllocated(len(raw)) {
+			t.Errorf("%s: %d bytes allocated for %d", name, used, len(raw))
+		}
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// What parses encodes to the same bytes, and is not expensive.
+func FuzzParseTransaction(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var tx solana.Transaction
+		var err error
+		if used := allocated(func() { tx, err = solana.ParseTransaction(raw) }); used > mostAllocated(min(len(raw), solana.MaxTransactionSize)) {
+			t.Errorf("%d bytes allocated for %d", used, len(raw))
+		}
+		if err != nil {
+			return
+		}
+		if again := tx.Marshal(); !bytes.Equal(again, raw) {
+			t.Fatalf("parsed %x\nencodes to %x", raw, again)
+		}
+		message, err := solana.ParseMessage(tx.Message.Marshal())
+		if err != nil || !bytes.Equal(message.Marshal(), tx.Message.Marshal()) {
+			t.Fatalf("the message alone: %v", err)
+		}
+	})
+}
+
+// A message is parsed in its own right by whoever verifies a signature.
+func FuzzParseMessage(f *testing.F) {
+	for _, tx := range []solana.Transaction{sample(), legacySample()} {
+		f.Add(tx.Message.Marshal())
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		message, err := solana.ParseMessage(raw)
+		if err != nil {
+			return
+		}
+		if again := message.Marshal(); !bytes.Equal(again, raw) {
+			t.Fatalf("parsed %x\nencodes to %x", raw, again)
+		}
+		for i := range message.AccountCount() {
+			if i == 0 && !(message.IsSigner(i) && message.IsWritable(i)) {
+				t.Fatal("the fee payer does not sign or cannot pay")
+			}
+		}
+	})
+}
+
+// Two parsers of different origin agree on every input.
+func FuzzAgreeWithSolanaGo(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) { agree(t, raw) })
+}

@@ -1,0 +1,197 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"countersign/shared/buildinfo"
+	"countersign/shared/fault"
+	"countersign/shared/logging"
+	"countersign/shared/uds"
+	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/audit"
+	"countersign/signerd/internal/chain"
+	"countersign/signerd/internal/config"
+	"countersign/signerd/internal/custody"
+	"countersign/signerd/internal/flow"
+	"countersign/signerd/internal/judge"
+	"countersign/signerd/internal/ledger"
+	"countersign/signerd/internal/ledger/sqlite"
+	"countersign/signerd/internal/methods"
+	"countersign/signerd/internal/operator"
+	"countersign/signerd/internal/peer"
+	"countersign/signerd/internal/policy"
+	"countersign/signerd/internal/server"
+	"countersign/signerd/internal/submit"
+)
+
+// stopTime is how long calls under way may take to end once a stop is asked for.
+const stopTime = 5 * time.Second
+
+// rpcTimeout bounds one call to an RPC node.
+const rpcTimeout = 10 * time.Second
+
+// maxMessage bounds one gRPC request: forty transactions of 1,232 bytes and
+// their intent fit.
+const maxMessage = 64 << 10
+
+func (c *console) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve agent.sock and operator.sock until stopped",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.load()
+			if err != nil {
+				return err
+			}
+			return c.serve(cmd.Context(), cfg)
+		},
+	}
+}
+
+func (c *console) serve(ctx context.Context, cfg config.Config) error {
+	if err := custody.HardenProcess(); err != nil {
+		return fmt.Errorf("protect the process's memory: %w", err)
+	}
+	logger := logging.New(c.err, cfg.Log.Level)
+	rules, err := loadPolicy(cfg)
+	if err != nil {
+		return err
+	}
+	state, err := openState(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer state.close(logger)
+	nodes, err := chain.New(cfg.Network.RPC, rpcTimeout)
+	if err != nil {
+		return err
+	}
+	if err := checkNetwork(ctx, nodes, rules, logger); err != nil {
+		return err
+	}
+	sender, err := submit.New(cfg.Network.RPC, submit.Options{Timeout: rpcTimeout})
+	if err != nil {
+		return err
+	}
+	_, genesis := rules.Network()
+	wallet := state.signer.PublicKey()
+	f, err := flow.New(ctx, flow.Stages{
+		Chain: nodes, Judge: judge.New(nodes, wallet), Policy: rules,
+		Book: approval.NewBook(state.db), Ledger: ledger.New(state.db, wallet, genesis),
+		Signer: state.signer, Sender: sender, Audit: state.audit, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return c.listen(ctx, cfg, f, state, logger)
+}
+
+// checkNetwork refuses to start against another network than the policy's. A
+// node that cannot be reached now is checked again before every write.
+func checkNetwork(ctx context.Context, nodes *chain.Client, rules *policy.Policy, logger *slog.Logger) error {
+	_, genesis := rules.Network()
+	err := nodes.CheckGenesis(ctx, genesis)
+	if err == nil || fault.Is(err, fault.NetworkMismatch) {
+		return err
+	}
+	logger.LogAttrs(ctx, slog.LevelWarn, "network not checked yet: no RPC node answers", slog.String("code", string(fault.From(err).Code)))
+	return nil
+}
+
+// state is what signerd holds open while it serves.
+type state struct {
+	audit  *audit.Log
+	db     *sqlite.Store
+	vault  *custody.Vault
+	signer *custody.Signer
+}
+
+func openState(ctx context.Context, cfg config.Config) (*state, error) {
+	s := &state{}
+	var err error
+	if s.audit, err = audit.Open(cfg.AuditPath()); err != nil {
+		return nil, err
+	}
+	if s.db, err = sqlite.Open(ctx, cfg.LedgerPath()); err != nil {
+		return nil, errors.Join(err, s.audit.Close())
+	}
+	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
+		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
+	}
+	if s.signer, err = s.vault.Unlock(ctx, cfg.Key.Name); err != nil {
+		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
+	}
+	return s, nil
+}
+
+func (s *state) close(logger *slog.Logger) {
+	s.signer.Close()
+	if err := errors.Join(s.db.Close(), s.audit.Close()); err != nil {
+		logger.LogAttrs(context.Background(), slog.LevelError, "state did not close cleanly", slog.String("error", err.Error()))
+	}
+}
+
+// listen serves both sockets until ctx ends, then lets calls finish.
+func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s *state, logger *slog.Logger) error {
+	agent, err := uds.Listen(cfg.AgentSocket())
+	if err != nil {
+		return err
+	}
+	person, err := uds.Listen(cfg.OperatorSocket())
+	if err != nil {
+		return errors.Join(err, agent.Close())
+	}
+	version := buildinfo.Version()
+	agentServer := newServer(cfg.Sockets.AgentUIDs, server.Table, logger)
+	server.New(f, version).Register(agentServer)
+	operatorServer := newServer(cfg.Sockets.OperatorUIDs, operator.Table, logger)
+	operator.New(f, operator.About{KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version}).Register(operatorServer)
+
+	cluster, genesis := f.Policy.Network()
+	logger.LogAttrs(ctx, slog.LevelInfo, "signerd is ready",
+		slog.String("wallet", f.Wallet().String()), slog.String("cluster", cluster), slog.String("genesis_hash", genesis.String()),
+		slog.String("custody_backend", s.vault.Backend()), slog.String("agent_socket", cfg.AgentSocket()),
+		slog.String("operator_socket", cfg.OperatorSocket()), slog.Int("pid", os.Getpid()))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serveUntil(ctx, agentServer, agent) })
+	group.Go(func() error { return serveUntil(ctx, operatorServer, person) })
+	return group.Wait()
+}
+
+func newServer(uids []uint32, table methods.Table, logger *slog.Logger) *grpc.Server {
+	options := append(methods.New(table, logger).ServerOptions(),
+		grpc.Creds(peer.ServerCredentials(uids)),
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxConcurrentStreams(64),
+		grpc.ConnectionTimeout(5*time.Second),
+	)
+	return grpc.NewServer(options...)
+}
+
+// serveUntil serves until ctx ends, then stops: gracefully at first, by force
+// after stopTime. Executions under way belong to the flow, not to a call.
+func serveUntil(ctx context.Context, s *grpc.Server, listener net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	force := time.AfterFunc(stopTime, s.Stop)
+	defer force.Stop()
+	s.GracefulStop()
+	return <-served
+}

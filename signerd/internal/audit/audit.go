@@ -1,0 +1,228 @@
+// Package audit keeps the journal of what signerd was asked, decided and did:
+// an append-only file of JSON lines, each chained to the one before by
+// SHA-256. Append returns when the line is on the disk, so an intent recorded
+// here precedes its effect.
+//
+// flow writes it and app verifies it. It promises that a record that was
+// changed, removed or reordered is found and named by Verify, without any key,
+// and that after a failed write nothing more is accepted. Records cut off the
+// end are found only against a Head kept elsewhere.
+package audit
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"countersign/shared/durable"
+	"countersign/shared/fault"
+	"countersign/shared/lockfile"
+)
+
+// Record is one step of one request. Text in it may come from anybody: what
+// cannot be printed is escaped before it is written.
+type Record struct {
+	Time        time.Time
+	Kind        string
+	Session     string
+	Correlation string
+	Proposal    string
+	// Digest is the SHA-256 of the message concerned, in hex.
+	Digest string
+	// Data holds the step's own facts. Amounts are decimal integers as text.
+	Data map[string]string
+}
+
+// Head is the end of a journal: enough to notice, later and elsewhere, that
+// records are missing from it.
+type Head struct {
+	// Seq is the last record's number; the first is 1, and 0 is an empty journal.
+	Seq  uint64
+	Hash [32]byte
+}
+
+// String writes the number and the hash, for people and for keeping.
+func (h Head) String() string {
+	return strconv.FormatUint(h.Seq, 10) + ":" + hex.EncodeToString(h.Hash[:])
+}
+
+// MarshalText writes what String does.
+func (h Head) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads it back.
+func (h *Head) UnmarshalText(text []byte) error {
+	number, hash, ok := strings.Cut(string(text), ":")
+	seq, err := strconv.ParseUint(number, 10, 64)
+	raw, hexErr := hex.DecodeString(hash)
+	if !ok || err != nil || hexErr != nil || len(raw) != len(h.Hash) {
+		return errors.New("a journal's head is its number, a colon and 64 hex digits")
+	}
+	h.Seq, h.Hash = seq, [32]byte(raw)
+	return nil
+}
+
+// kindRepaired marks where Open cut off an incomplete last line.
+const kindRepaired = "journal_repaired"
+
+// Log is an open journal. It is safe for concurrent use; concurrent Appends
+// share a flush.
+type Log struct {
+	file *os.File
+	lock *lockfile.Lock
+
+	mu     sync.Mutex // guards head, failed and the order of writes
+	head   Head
+	failed error
+
+	flush   sync.Mutex // guards flushed; held while the disk is waited for
+	flushed uint64
+}
+
+// Open opens the journal for appending, or creates it. It verifies the tail
+// and refuses to continue a journal whose last complete record is not sound.
+// An incomplete last line, left by a crash in the middle of a write, belongs
+// to an Append that never returned: it is cut off, and that is recorded.
+func Open(path string) (*Log, error) {
+	lock, err := lockfile.Acquire(path + ".lock")
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, fault.New(fault.StateLocked, "another signerd has the audit log open").Because(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock audit log: %w", err)
+	}
+	log, err := open(path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Release())
+	}
+	log.lock = lock
+	return log, nil
+}
+
+func open(path string) (*Log, error) {
+	_, err := os.Lstat(path)
+	isNew := errors.Is(err, os.ErrNotExist)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open audit log: %w", err)
+	}
+	log := &Log{file: file}
+	if isNew {
+		err = errors.Join(file.Sync(), durable.SyncFolder(filepath.Dir(path)))
+	}
+	if err == nil {
+		err = log.resume()
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return log, nil
+}
+
+// resume finds the head and repairs a torn end.
+func (l *Log) resume() error {
+	tail, err := readTail(l.file)
+	if err != nil {
+		return fault.New(fault.StateLocked, "the audit log's last records do not verify: %v", err).Because(err)
+	}
+	l.head, l.flushed = tail.head, tail.head.Seq
+	if len(tail.torn) == 0 {
+		return nil
+	}
+	if err := l.file.Truncate(tail.size); err != nil {
+		return fmt.Errorf("cut off incomplete audit record: %w", err)
+	}
+	_, err = l.Append(context.Background(), Record{Time: time.Now(), Kind: kindRepaired, Data: tornData(tail.torn)})
+	return err
+}
+
+// Append writes the record durably and returns its number. After an error of
+// the disk every later Append fails too: what the file holds is then unknown
+// until it is opened again.
+func (l *Log) Append(ctx context.Context, record Record) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("append audit record: %w", err)
+	}
+	seq, err := l.write(record)
+	if err != nil {
+		return 0, err
+	}
+	return seq, l.waitFlushed(seq)
+}
+
+func (l *Log) write(record Record) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return 0, l.failed
+	}
+	line, hash, err := encode(record, Head{Seq: l.head.Seq + 1, Hash: l.head.Hash})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := l.file.Write(line); err != nil {
+		return 0, l.poison(err)
+	}
+	l.head = Head{Seq: l.head.Seq + 1, Hash: hash}
+	return l.head.Seq, nil
+}
+
+// waitFlushed returns when seq is on the disk. Whoever holds flush has the
+// disk write everything that was appended up to then, so those who waited
+// meanwhile find their record done.
+func (l *Log) waitFlushed(seq uint64) error {
+	l.flush.Lock()
+	defer l.flush.Unlock()
+	if l.flushed >= seq {
+		return nil
+	}
+	l.mu.Lock()
+	written, failed := l.head.Seq, l.failed
+	l.mu.Unlock()
+	if failed != nil {
+		return failed
+	}
+	if err := l.file.Sync(); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.poison(err)
+	}
+	l.flushed = written
+	return nil
+}
+
+// poison ends the log's life. The caller holds mu.
+func (l *Log) poison(cause error) error {
+	if l.failed == nil {
+		l.failed = fault.New(fault.StateLocked, "the audit log cannot be written; look at the disk, then restart signerd").Because(cause)
+	}
+	return l.failed
+}
+
+// Head is the last durable record, for keeping elsewhere.
+func (l *Log) Head() Head {
+	l.flush.Lock()
+	defer l.flush.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flushed != l.head.Seq {
+		return Head{}
+	}
+	return l.head
+}
+
+// Close ends writing. Later Appends fail.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = errors.New("the audit log is closed")
+	}
+	return errors.Join(l.file.Close(), l.lock.Release())
+}

@@ -1,0 +1,408 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gowebpki/jcs"
+
+	"countersign/shared/fault"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func record(i int) Record {
+	return Record{
+		Time: noon.Add(time.Duration(i) * time.Second), Kind: "decided", Session: "s_1", Correlation: "c", Proposal: "p_1",
+		Digest: strings.Repeat("ab", 32), Data: map[string]string{"n": fmt.Sprint(i), "rules": "a b"},
+	}
+}
+
+func write(t testing.TB, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	appendTo(t, path, n)
+	return path
+}
+
+func appendTo(t testing.TB, path string, n int) Head {
+	t.Helper()
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if _, err := log.Append(t.Context(), record(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := log.Head()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+func TestContinueChain(t *testing.T) {
+	path := write(t, 3)
+	head := appendTo(t, path, 2)
+	summary, err := VerifyAnchored(path, head)
+	if err != nil || summary.Records != 5 || summary.Head != head || summary.Torn != 0 {
+		t.Errorf("%+v, %v; want 5 records up to %s", summary, err, head)
+	}
+	var back Head
+	if err := back.UnmarshalText([]byte(head.String())); err != nil || back != head {
+		t.Errorf("head reads back as %s, %v", back, err)
+	}
+}
+
+func TestWriteCanonicalLines(t *testing.T) {
+	content, err := os.ReadFile(write(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(content) {
+		canonical, err := jcs.Transform(line)
+		if err != nil || string(canonical)+"\n" != string(line) {
+			t.Errorf("line is not canonical JSON (%v): %s", err, line)
+		}
+	}
+}
+
+// TestNameBadRecord damages a journal in every way that a person might and
+// expects the first damaged record to be named.
+func TestNameBadRecord(t *testing.T) {
+	lines := func(content []byte) [][]byte {
+		return bytes.SplitAfter(bytes.TrimSuffix(content, nil), []byte("\n"))[:6]
+	}
+	for name, test := range map[string]struct {
+		damage func([][]byte) [][]byte
+		seq    uint64
+	}{
+		"changed text": {func(l [][]byte) [][]byte {
+			l[2] = bytes.Replace(l[2], []byte("decided"), []byte("denied!"), 1)
+			return l
+		}, 3},
+		"changed hash": {func(l [][]byte) [][]byte { l[2][10] ^= 1; return l }, 3},
+		"hash in capitals": {func(l [][]byte) [][]byte {
+			l[2] = append(append([]byte(lineStart), bytes.ToUpper(l[2][len(lineStart):len(lineStart)+hashText])...), l[2][len(lineStart)+hashText:]...)
+			return l
+		}, 3},
+		"removed first":  {func(l [][]byte) [][]byte { return l[1:] }, 1},
+		"removed middle": {func(l [][]byte) [][]byte { return append(l[:2], l[3:]...) }, 3},
+		"swapped":        {func(l [][]byte) [][]byte { l[2], l[3] = l[3], l[2]; return l }, 3},
+		"repeated":       {func(l [][]byte) [][]byte { return append(l[:3], l[2:]...) }, 4},
+		"blank line":     {func(l [][]byte) [][]byte { return append(l[:2:2], append([][]byte{[]byte("\n")}, l[2:]...)...) }, 3},
+		"rewritten alone": {func(l [][]byte) [][]byte {
+			// A record with a good hash and number, but not the old one's.
+			line, _, err := encode(record(99), Head{Seq: 3, Hash: [32]byte{1}})
+			if err != nil {
+				panic(err)
+			}
+			l[2] = line
+			return l
+		}, 3},
+		"rewritten with its past": {func(l [][]byte) [][]byte {
+			before, hash, err := decode(l[1])
+			if err != nil || before.Seq != "2" {
+				panic("fixture")
+			}
+			line, _, err := encode(record(99), Head{Seq: 3, Hash: hash})
+			if err != nil {
+				panic(err)
+			}
+			l[2] = line
+			return l
+		}, 4},
+		"endless line": {func(l [][]byte) [][]byte { l[2] = append(bytes.Repeat([]byte("x"), longestLine+1), '\n'); return l }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, 6)
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, bytes.Join(test.damage(lines(content)), nil), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Verify(path)
+			bad := new(BadRecord)
+			if !errors.As(err, &bad) || bad.Seq != test.seq {
+				t.Fatalf("got %v, want record %d named", err, test.seq)
+			}
+			if _, err := Open(path); !fault.Is(err, fault.StateLocked) {
+				t.Errorf("Open of a bad journal: %v", err)
+			}
+		})
+	}
+}
+
+func TestMissRecordsCutOffTheEnd(t *testing.T) {
+	path := write(t, 5)
+	anchor, err := Verify(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := bytes.LastIndexByte(content[:len(content)-1], '\n') + 1
+	if err := os.Truncate(path, int64(cut)); err != nil {
+		t.Fatal(err)
+	}
+	bad := new(BadRecord)
+	if _, err := VerifyAnchored(path, anchor.Head); !errors.As(err, &bad) || bad.Seq != 5 {
+		t.Errorf("cut off: %v, want record 5 named", err)
+	}
+	// Another journal that goes as far is not the same one.
+	appendTo(t, path, 1)
+	if _, err := VerifyAnchored(path, Head{Seq: 5, Hash: [32]byte{1}}); !errors.As(err, &bad) || bad.Seq != 5 {
+		t.Errorf("rewritten: %v, want record 5 named", err)
+	}
+}
+
+// TestRepairTornLine cuts a journal at every byte of its last line.
+func TestRepairTornLine(t *testing.T) {
+	whole, err := os.ReadFile(write(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	for cut := last + 1; cut < len(whole); cut += 7 {
+		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if summary, err := Verify(path); err != nil || summary.Records != 2 || summary.Torn != cut-last {
+			t.Fatalf("cut at %d: %+v, %v; want 2 records and %d torn bytes", cut, summary, err, cut-last)
+		}
+		appendTo(t, path, 0)
+		summary, err := Verify(path)
+		if err != nil || summary.Records != 3 || summary.Torn != 0 {
+			t.Fatalf("repaired at %d: %+v, %v", cut, summary, err)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(content, []byte(kindRepaired)) || !bytes.Contains(content, fmt.Appendf(nil, `"removed_bytes":"%d"`, cut-last)) {
+			t.Fatalf("the repair is not recorded: %s, %v", content, err)
+		}
+	}
+}
+
+func TestEscapeHostileText(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile := "\x1b[2J\u202egnp\u200b\n\x00\xff\U000e0041 ok \"quoted\" é"
+	if _, err := log.Append(t.Context(), Record{Time: noon, Kind: hostile, Data: map[string]string{hostile: hostile}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line struct{ Record stored }
+	if err := json.Unmarshal(content, &line); err != nil {
+		t.Fatal(err)
+	}
+	want := `\u{001B}[2J\u{202E}gnp\u{200B}\u{000A}\u{0000}\x{FF}\u{E0041} ok "quoted" é`
+	if diff := cmp.Diff(want, line.Record.Data[want]); diff != "" || line.Record.Kind != want {
+		t.Errorf("kind %q\n%s", line.Record.Kind, diff)
+	}
+	if _, err := Verify(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefuseHugeRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := log.Append(t.Context(), Record{Time: noon, Data: map[string]string{"x": strings.Repeat("x", longestLine)}}); !fault.Is(err, fault.InvalidArguments) {
+		t.Errorf("got %v", err)
+	}
+	if seq, err := log.Append(t.Context(), record(1)); err != nil || seq != 1 {
+		t.Errorf("the next record: %d, %v", seq, err)
+	}
+}
+
+func TestStopAfterFailedWrite(t *testing.T) {
+	path := write(t, 1)
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A descriptor that cannot be written stands for a disk that fails.
+	readOnly, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := log.file
+	log.file = readOnly
+	if _, err := log.Append(t.Context(), record(1)); !fault.Is(err, fault.StateLocked) {
+		t.Fatalf("a failed write gives %v", err)
+	}
+	log.file = good
+	if _, err := log.Append(t.Context(), record(2)); !fault.Is(err, fault.StateLocked) {
+		t.Errorf("after a failed write the log takes more: %v", err)
+	}
+	if err := errors.Join(log.Close(), readOnly.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if summary, err := Verify(path); err != nil || summary.Records != 1 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+}
+
+func TestStopAfterFailedFlush(t *testing.T) {
+	log, err := Open(write(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A pipe can be written and not flushed.
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := log.file
+	log.file = writer
+	if _, err := log.Append(t.Context(), record(1)); !fault.Is(err, fault.StateLocked) {
+		t.Fatalf("a failed flush gives %v", err)
+	}
+	log.file = good
+	if _, err := log.Append(t.Context(), record(2)); !fault.Is(err, fault.StateLocked) {
+		t.Errorf("after a failed flush the log takes more: %v", err)
+	}
+	if err := errors.Join(log.Close(), reader.Close(), writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefuseSecondWriter(t *testing.T) {
+	path := write(t, 1)
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := Open(path); !fault.Is(err, fault.StateLocked) {
+		t.Errorf("a second writer got %v", err)
+	}
+}
+
+func TestAppendTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var seen sync.Map
+	for i := range 200 {
+		group.Go(func() {
+			seq, err := log.Append(context.Background(), record(i))
+			if _, twice := seen.LoadOrStore(seq, true); err != nil || twice {
+				t.Errorf("record %d got number %d (twice: %v), %v", i, seq, twice, err)
+			}
+		})
+	}
+	group.Wait()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if summary, err := Verify(path); err != nil || summary.Records != 200 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+	if _, err := log.Append(t.Context(), record(1)); err == nil {
+		t.Error("a closed log took a record")
+	}
+}
+
+func TestAppendNothingForCancelledCaller(t *testing.T) {
+	log, err := Open(write(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := log.Append(ctx, record(1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestReadTailOfLongJournal makes resume start in the middle of the file.
+func TestReadTailOfLongJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		if _, err := log.Append(t.Context(), Record{Time: noon, Data: map[string]string{"x": strings.Repeat("x", longestLine-1000)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := log.Head()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again := appendTo(t, path, 1); again.Seq != head.Seq+1 {
+		t.Errorf("continued at %d after %d", again.Seq, head.Seq)
+	}
+	if summary, err := Verify(path); err != nil || summary.Records != 9 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+}
+
+// FuzzVerify checks that the reader neither panics nor believes a journal of
+// which any byte differs from what was written.
+func FuzzVerify(f *testing.F) {
+	content, err := os.ReadFile(write(f, 3))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(content)
+	f.Add([]byte("{}\n"))
+	f.Add([]byte(lineStart))
+	f.Add(content[:len(content)-10])
+	f.Add(append([]byte(lineStart+hex.EncodeToString(make([]byte, 32))+lineMiddle+"{}"), lineEnd...))
+	f.Fuzz(func(t *testing.T, journal []byte) {
+		summary, err := verify(bytes.NewReader(journal), Head{})
+		if err != nil {
+			return
+		}
+		// Whatever is believed is a chain from the first record on, complete but
+		// for a torn end; each line must give its own bytes back.
+		rest, prev := journal[:len(journal)-summary.Torn], Head{}
+		for line := range bytes.Lines(rest) {
+			read, hash, err := decode(line)
+			if err != nil || read.Prev != hex.EncodeToString(prev.Hash[:]) {
+				t.Fatalf("believed %q", line)
+			}
+			prev = Head{Seq: prev.Seq + 1, Hash: hash}
+		}
+		if prev != summary.Head {
+			t.Fatalf("head %s, want %s", summary.Head, prev)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// Summary is what a sound journal holds.
+type Summary struct {
+	Records uint64
+	Head    Head
+	// Torn is how many bytes of an incomplete last line follow the last
+	// record. A crash leaves such a line; Open cuts it off.
+	Torn int
+}
+
+// BadRecord names the first record that does not verify.
+type BadRecord struct {
+	// Line counts from 1. Offset is where the line begins in the file.
+	Line   uint64
+	Offset int64
+	// Seq is the number that the record should have.
+	Seq    uint64
+	Reason string
+}
+
+func (b *BadRecord) Error() string {
+	return fmt.Sprintf("audit record %d (line %d, byte %d) is bad: %s", b.Seq, b.Line, b.Offset, b.Reason)
+}
+
+// Verify reads the whole journal in constant memory. The error is a *BadRecord
+// that names the first bad record, or a failure to read.
+func Verify(path string) (Summary, error) {
+	return verifyFile(path, Head{})
+}
+
+// VerifyAnchored also finds records cut off the end, or a journal rewritten
+// from some record on: anchor is a Head that the journal had before.
+func VerifyAnchored(path string, anchor Head) (Summary, error) {
+	summary, err := verifyFile(path, anchor)
+	if err == nil && summary.Records < anchor.Seq {
+		err = &BadRecord{
+			Line: summary.Records + 1, Seq: summary.Records + 1,
+			Reason: fmt.Sprintf("it is missing, as is everything up to record %d, which once existed", anchor.Seq),
+		}
+	}
+	return summary, err
+}
+
+func verifyFile(path string, anchor Head) (Summary, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Summary{}, fmt.Errorf("open audit log: %w", err)
+	}
+	summary, err := verify(file, anchor)
+	return summary, errors.Join(err, file.Close())
+}
+
+func verify(source io.Reader, anchor Head) (Summary, error) {
+	chain := checker{}
+	lines := bufio.NewReaderSize(source, longestLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return chain.summary(), chain.bad("its line is longer than any record")
+		case errors.Is(err, io.EOF):
+			summary := chain.summary()
+			summary.Torn = len(line)
+			return summary, nil
+		case err != nil:
+			return chain.summary(), fmt.Errorf("read audit log: %w", err)
+		}
+		if err := chain.add(line); err != nil {
+			return chain.summary(), err
+		}
+		if chain.head.Seq == anchor.Seq && anchor.Seq != 0 && chain.head.Hash != anchor.Hash {
+			return chain.summary(), chain.badAt(chain.head.Seq, "it is not the record that once stood here: the journal was written anew")
+		}
+	}
+}
+
+// checker follows the chain from one line to the next.
+type checker struct {
+	head   Head
+	line   uint64
+	offset int64
+	// loose is set while the first line is read in the middle of a file, where
+	// what came before it is not known.
+	loose bool
+}
+
+func (c *checker) summary() Summary { return Summary{Records: c.head.Seq, Head: c.head} }
+
+func (c *checker) bad(reason string) error { return c.badAt(c.head.Seq+1, reason) }
+
+func (c *checker) badAt(seq uint64, reason string) error {
+	return &BadRecord{Line: c.line + 1, Offset: c.offset, Seq: seq, Reason: reason}
+}
+
+func (c *checker) add(line []byte) error {
+	record, hash, err := decode(line)
+	if err != nil {
+		return c.bad(err.Error())
+	}
+	seq, err := strconv.ParseUint(record.Seq, 10, 64)
+	if err != nil || strconv.FormatUint(seq, 10) != record.Seq || seq == 0 {
+		return c.bad("its number cannot be read")
+	}
+	want := c.head.Seq + 1
+	switch {
+	case c.loose:
+	case seq > want:
+		return c.bad(fmt.Sprintf("it was removed or moved: record %d stands in its place", seq))
+	case seq < want:
+		return c.bad(fmt.Sprintf("record %d stands in its place: records were moved or repeated", seq))
+	case record.Prev != hex.EncodeToString(c.head.Hash[:]):
+		return c.bad("it does not follow the record before it")
+	}
+	c.loose = false
+	c.head = Head{Seq: seq, Hash: hash}
+	c.line++
+	c.offset += int64(len(line))
+	return nil
+}
+
+// tail is the end of a journal.
+type tail struct {
+	head Head
+	// size is where the last complete line ends, and torn what follows it.
+	size int64
+	torn []byte
+}
+
+// readTail verifies the last records: at least the last two, if there are as
+// many, since two records of the longest kind fit into what is read.
+func readTail(file *os.File) (tail, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return tail{}, fmt.Errorf("look at audit log: %w", err)
+	}
+	start := max(0, info.Size()-3*longestLine)
+	data := make([]byte, info.Size()-start)
+	if _, err := file.ReadAt(data, start); err != nil && !errors.Is(err, io.EOF) {
+		return tail{}, fmt.Errorf("read audit log: %w", err)
+	}
+	complete := bytes.LastIndexByte(data, '\n') + 1
+	found := tail{size: start + int64(complete), torn: data[complete:]}
+	if len(found.torn) > longestLine {
+		return tail{}, errors.New("the file ends in something that is no record")
+	}
+	chain := checker{}
+	lines := data[:complete]
+	if start > 0 {
+		// The first line is cut in the middle.
+		chain.loose = true
+		lines = lines[bytes.IndexByte(lines, '\n')+1:]
+	}
+	for line := range bytes.Lines(lines) {
+		if err := chain.add(line); err != nil {
+			return tail{}, err
+		}
+	}
+	found.head = chain.head
+	return found, nil
+}

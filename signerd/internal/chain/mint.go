@@ -1,0 +1,125 @@
+package chain
+
+import (
+	"context"
+	"encoding/binary"
+
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+)
+
+// MintInfo is what matters of a mint.
+type MintInfo struct {
+	Mint     solana.PublicKey
+	Program  solana.PublicKey
+	Decimals uint8
+	// Freezable is true where somebody can freeze holders' accounts.
+	Freezable bool
+	// AccountSize is how large a holder's associated account is.
+	AccountSize int
+
+	// What Token-2022 extensions do to a holder. FeeBasisPoints is the higher
+	// of the present and the coming fee.
+	FeeBasisPoints    uint16
+	Hook              bool
+	PermanentDelegate bool
+	DefaultFrozen     bool
+	NonTransferable   bool
+	Pausable, Paused  bool
+	Confidential      bool
+}
+
+// Mint reads a mint.
+func (c *Client) Mint(ctx context.Context, mint solana.PublicKey) (MintInfo, error) {
+	mints, err := c.Mints(ctx, []solana.PublicKey{mint})
+	return mints[mint], err
+}
+
+// Mints reads several mints; each must exist.
+func (c *Client) Mints(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]MintInfo, error) {
+	accounts, err := c.Accounts(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	mints := make(map[solana.PublicKey]MintInfo, len(keys))
+	for _, key := range keys {
+		info, ok := ParseMint(accounts[key])
+		if !ok {
+			return nil, fault.New(fault.UnknownMint, "%s is not the mint of a token on this network", key)
+		}
+		mints[key] = info
+	}
+	return mints, nil
+}
+
+// ParseMint reads a mint of either token program.
+func ParseMint(account Account) (MintInfo, bool) {
+	data := account.Data
+	if !IsTokenProgram(account.Owner) || len(data) < mintSize || data[45] != 1 {
+		return MintInfo{}, false
+	}
+	_, freezable, ok := optionalKey(data[46:82])
+	if !ok {
+		return MintInfo{}, false
+	}
+	info := MintInfo{
+		Mint: account.Key, Program: account.Owner, Decimals: data[44],
+		Freezable: freezable, AccountSize: tokenSize,
+	}
+	if account.Owner == solana.TokenProgram {
+		return info, len(data) == mintSize
+	}
+	var extensions []extension
+	if len(data) > mintSize {
+		if len(data) <= tokenSize || len(data) == multisigSize || data[tokenSize] != typeMint {
+			return MintInfo{}, false
+		}
+		if extensions, ok = parseExtensions(data[tokenSize+1:]); !ok {
+			return MintInfo{}, false
+		}
+	}
+	// An associated account of Token-2022 always has an immutable owner.
+	info.AccountSize += 1 + entry(0)
+	for _, each := range extensions {
+		if !info.apply(each) {
+			return MintInfo{}, false
+		}
+	}
+	if info.AccountSize == multisigSize {
+		info.AccountSize += 2
+	}
+	return info, true
+}
+
+// entry is the size of an extension with its type and length.
+func entry(value int) int { return 4 + value }
+
+// apply notes one extension of the mint, and what it adds to a holder's account.
+func (m *MintInfo) apply(e extension) bool {
+	const feeConfig = 108
+	switch e.kind {
+	case extTransferFeeConfig:
+		if len(e.value) != feeConfig {
+			return false
+		}
+		older, newer := binary.LittleEndian.Uint16(e.value[88:]), binary.LittleEndian.Uint16(e.value[106:])
+		m.FeeBasisPoints = max(older, newer)
+		m.AccountSize += entry(8)
+	case extConfidentialTransfer:
+		m.Confidential = true
+	case extDefaultState:
+		m.DefaultFrozen = len(e.value) != 1 || TokenState(e.value[0]) == TokenFrozen
+	case extNonTransferable:
+		m.NonTransferable = true
+		m.AccountSize += entry(0)
+	case extPermanentDelegate:
+		m.PermanentDelegate = len(e.value) != 32 || solana.PublicKey(e.value) != solana.PublicKey{}
+	case extTransferHook:
+		m.Hook = len(e.value) != 64 || solana.PublicKey(e.value[32:]) != solana.PublicKey{}
+		m.AccountSize += entry(1)
+	case extPausable:
+		m.Pausable, m.Paused = true, len(e.value) != 33 || e.value[32] != 0
+		m.AccountSize += entry(0)
+	}
+	return true
+}

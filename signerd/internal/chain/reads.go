@@ -1,0 +1,232 @@
+package chain
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"countersign/shared/amount"
+	"countersign/shared/solana"
+)
+
+// Account is one account as the chain holds it.
+type Account struct {
+	Key        solana.PublicKey
+	Lamports   amount.Units
+	Owner      solana.PublicKey
+	Executable bool
+	Data       []byte
+}
+
+// contextual is an answer with the slot that it was made at.
+type contextual[T any] struct {
+	Context *struct {
+		Slot *uint64 `json:"slot"`
+	} `json:"context"`
+	Value T `json:"value"`
+}
+
+var errNoContext = errors.New("no slot in the answer")
+
+func (a contextual[T]) slot() (uint64, error) {
+	if a.Context == nil || a.Context.Slot == nil {
+		return 0, errNoContext
+	}
+	return *a.Context.Slot, nil
+}
+
+// wireAccount is an account in an answer.
+type wireAccount struct {
+	Lamports   *uint64           `json:"lamports"`
+	Owner      *solana.PublicKey `json:"owner"`
+	Executable *bool             `json:"executable"`
+	Data       []string          `json:"data"`
+}
+
+// maxAccountData is the runtime's limit for one account.
+const maxAccountData = 10 << 20
+
+func (w *wireAccount) read(key solana.PublicKey) (Account, error) {
+	if w.Lamports == nil || w.Owner == nil || w.Executable == nil || len(w.Data) != 2 || w.Data[1] != "base64" {
+		return Account{}, fmt.Errorf("account %s: a field is missing or of another kind", key)
+	}
+	if len(w.Data[0]) > base64.StdEncoding.EncodedLen(maxAccountData) {
+		return Account{}, fmt.Errorf("account %s: too much data", key)
+	}
+	data, err := base64.StdEncoding.Strict().DecodeString(w.Data[0])
+	if err != nil {
+		return Account{}, fmt.Errorf("account %s: data is not base64", key)
+	}
+	return Account{Key: key, Lamports: amount.Units(*w.Lamports), Owner: *w.Owner, Executable: *w.Executable, Data: data}, nil
+}
+
+// readAccounts pairs the keys asked for with the accounts answered. An account
+// without lamports does not exist.
+func readAccounts(keys []solana.PublicKey, wire []*wireAccount) (map[solana.PublicKey]Account, error) {
+	if len(wire) != len(keys) {
+		return nil, fmt.Errorf("%d accounts for %d keys", len(wire), len(keys))
+	}
+	accounts := make(map[solana.PublicKey]Account, len(keys))
+	for i, each := range wire {
+		if each == nil {
+			continue
+		}
+		account, err := each.read(keys[i])
+		if err != nil {
+			return nil, err
+		}
+		if account.Lamports > 0 {
+			accounts[keys[i]] = account
+		}
+	}
+	return accounts, nil
+}
+
+type manyAccounts = contextual[[]*wireAccount]
+
+// accountsPerCall is the limit of getMultipleAccounts.
+const accountsPerCall = 100
+
+// Accounts reads accounts; a key without an account is absent from the map.
+func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]Account, error) {
+	accounts, _, err := c.accountsAt(ctx, keys)
+	return accounts, err
+}
+
+// accountsAt is Accounts with the lowest slot that an answer was made at.
+func (c *Client) accountsAt(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]Account, uint64, error) {
+	all := make(map[solana.PublicKey]Account, len(keys))
+	lowest := ^uint64(0)
+	for len(keys) > 0 {
+		batch := keys[:min(len(keys), accountsPerCall)]
+		keys = keys[len(batch):]
+		answer, err := ask(ctx, c, methodMany, manyParams(batch), checkMany(batch))
+		if err != nil {
+			return nil, 0, err
+		}
+		accounts, err := readAccounts(batch, answer.Value)
+		if err != nil {
+			return nil, 0, badAnswer(methodMany, err)
+		}
+		for key, account := range accounts {
+			all[key] = account
+		}
+		slot, _ := answer.slot() // checkMany has seen that it is there.
+		lowest = min(lowest, slot)
+	}
+	return all, lowest, nil
+}
+
+const methodMany = "getMultipleAccounts"
+
+func manyParams(keys []solana.PublicKey) []any {
+	return []any{keys, map[string]any{"encoding": "base64", "commitment": confirmed}}
+}
+
+func checkMany(keys []solana.PublicKey) func(manyAccounts) error {
+	return func(answer manyAccounts) error {
+		if _, err := answer.slot(); err != nil {
+			return err
+		}
+		_, err := readAccounts(keys, answer.Value)
+		return err
+	}
+}
+
+// HighestBalance is the largest balance that any answering node reports. A
+// guard's floor rests on it, so that a node that hides money cannot lower the
+// floor while another tells the truth.
+func (c *Client) HighestBalance(ctx context.Context, key solana.PublicKey) (amount.Units, error) {
+	type answer = contextual[*uint64]
+	answers, err := askAll(ctx, c, "getBalance", []any{key, map[string]any{"commitment": confirmed}}, func(a answer) error {
+		if a.Value == nil {
+			return errors.New("no balance in the answer")
+		}
+		_, err := a.slot()
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	highest := amount.Units(0)
+	for _, each := range answers {
+		highest = max(highest, amount.Units(*each.Value))
+	}
+	return highest, nil
+}
+
+// HighestTokens is, for each token account, the largest amount that any
+// answering node reports. Keys that hold no token account are absent.
+func (c *Client) HighestTokens(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]amount.Units, error) {
+	highest := make(map[solana.PublicKey]amount.Units, len(keys))
+	for len(keys) > 0 {
+		batch := keys[:min(len(keys), accountsPerCall)]
+		keys = keys[len(batch):]
+		answers, err := askAll(ctx, c, methodMany, manyParams(batch), checkMany(batch))
+		if err != nil {
+			return nil, err
+		}
+		for _, answer := range answers {
+			accounts, err := readAccounts(batch, answer.Value)
+			if err != nil {
+				return nil, badAnswer(methodMany, err)
+			}
+			for key, account := range accounts {
+				if token, ok := ParseToken(account); ok {
+					highest[key] = max(highest[key], token.Amount)
+				}
+			}
+		}
+	}
+	return highest, nil
+}
+
+// RentExempt is the balance that keeps an account of this size alive.
+func (c *Client) RentExempt(ctx context.Context, size int) (amount.Units, error) {
+	lamports, err := ask(ctx, c, "getMinimumBalanceForRentExemption", []any{size, map[string]any{"commitment": confirmed}}, func(n *uint64) error {
+		if n == nil || *n == 0 {
+			return errors.New("no amount in the answer")
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return amount.Units(*lamports), nil
+}
+
+// BlockhashValid asks whether the network still takes this blockhash. On
+// another network it is unknown, and so not valid.
+func (c *Client) BlockhashValid(ctx context.Context, blockhash solana.Hash) (bool, error) {
+	type answer = contextual[*bool]
+	valid, err := ask(ctx, c, "isBlockhashValid", []any{blockhash, map[string]any{"commitment": confirmed}}, func(a answer) error {
+		if a.Value == nil {
+			return errors.New("no verdict in the answer")
+		}
+		_, err := a.slot()
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	return *valid.Value, nil
+}
+
+// BlockHeight is the current block height at a commitment.
+func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, error) {
+	height, err := ask(ctx, c, "getBlockHeight", []any{map[string]any{"commitment": commitment}}, func(n *uint64) error {
+		if n == nil {
+			return errors.New("no height in the answer")
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return *height, nil
+}
+
+// rawNull reports a JSON value that is missing or null.
+func rawNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -1,0 +1,145 @@
+package chain
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/decode"
+	"countersign/signerd/internal/txerror"
+)
+
+// Simulation is the state after a transaction that would succeed now.
+type Simulation struct {
+	// After holds the watched accounts that exist afterwards.
+	After map[solana.PublicKey]Account
+	// Called are the programs that other programs called, each once.
+	Called []solana.PublicKey
+	Units  uint64
+	Slot   uint64
+}
+
+type simulationValue struct {
+	Err      json.RawMessage `json:"err"`
+	Logs     []string        `json:"logs"`
+	Accounts []*wireAccount  `json:"accounts"`
+	Units    *uint64         `json:"unitsConsumed"`
+	Inner    []innerSet      `json:"innerInstructions"`
+}
+
+// innerSet holds the calls that one top-level instruction led to.
+type innerSet struct {
+	Instructions []struct {
+		Program *solana.PublicKey `json:"programId"`
+	} `json:"instructions"`
+}
+
+const methodSimulate = "simulateTransaction"
+
+// Simulate runs the very bytes of tx, with their own blockhash, and returns
+// the watched accounts as they would be. Only accounts that are writable in tx
+// may be watched: a node returns no others. A transaction that would fail is a
+// fault that says why.
+func (c *Client) Simulate(ctx context.Context, tx decode.Tx, watch []solana.PublicKey) (Simulation, error) {
+	params := []any{base64.StdEncoding.EncodeToString(tx.Raw()), map[string]any{
+		"encoding": "base64", "commitment": confirmed, "sigVerify": false,
+		"replaceRecentBlockhash": false, "innerInstructions": true,
+		"accounts": map[string]any{"encoding": "base64", "addresses": watch},
+	}}
+	answer, err := ask(ctx, c, methodSimulate, params, func(a contextual[*simulationValue]) error {
+		return checkSimulation(a, watch)
+	})
+	if err != nil {
+		return Simulation{}, err
+	}
+	if !rawNull(answer.Value.Err) {
+		return Simulation{}, failedSimulation(tx, answer.Value)
+	}
+	slot, _ := answer.slot() // checkSimulation has seen that it is there.
+	simulation := Simulation{Slot: slot}
+	if answer.Value.Units != nil {
+		simulation.Units = *answer.Value.Units
+	}
+	if simulation.After, err = readAccounts(watch, answer.Value.Accounts); err != nil {
+		return Simulation{}, badAnswer(methodSimulate, err)
+	}
+	simulation.Called, err = called(answer.Value.Inner)
+	if err != nil {
+		return Simulation{}, badAnswer(methodSimulate, err)
+	}
+	return simulation, nil
+}
+
+// checkSimulation demands everything that was asked for, of a success.
+func checkSimulation(answer contextual[*simulationValue], watch []solana.PublicKey) error {
+	if _, err := answer.slot(); err != nil {
+		return err
+	}
+	if answer.Value == nil {
+		return errors.New("no simulation in the answer")
+	}
+	if !rawNull(answer.Value.Err) {
+		return nil
+	}
+	if _, err := readAccounts(watch, answer.Value.Accounts); err != nil {
+		return err
+	}
+	_, err := called(answer.Value.Inner)
+	return err
+}
+
+func called(sets []innerSet) ([]solana.PublicKey, error) {
+	var programs []solana.PublicKey
+	seen := make(map[solana.PublicKey]bool)
+	for _, set := range sets {
+		for _, instruction := range set.Instructions {
+			if instruction.Program == nil {
+				return nil, errors.New("an inner instruction without its program")
+			}
+			if !seen[*instruction.Program] {
+				seen[*instruction.Program] = true
+				programs = append(programs, *instruction.Program)
+			}
+		}
+	}
+	return programs, nil
+}
+
+// failedSimulation words the failure by the program that failed.
+func failedSimulation(tx decode.Tx, value *simulationValue) *fault.Fault {
+	switch {
+	case txerror.IsAlreadyProcessed(value.Err):
+		return fault.New(fault.AlreadyLanded, "this very transaction is on chain already")
+	case txerror.IsBlockhashNotFound(value.Err):
+		return fault.New(fault.BlockhashExpired, "the network no longer takes the transaction's blockhash")
+	}
+	var programs []solana.PublicKey
+	for _, instruction := range tx.Instructions() {
+		programs = append(programs, instruction.Program)
+	}
+	failed := txerror.Describe(value.Err, value.Logs, programs)
+	return fault.New(codeOf(failed), "the transaction would fail: %s", failed.Text).Because(failed)
+}
+
+// codeOf finds a closer fault than "it would fail" where there is one.
+func codeOf(failed txerror.Error) fault.Code {
+	type failure struct {
+		program solana.PublicKey
+		code    string
+	}
+	switch (failure{failed.Program, failed.Code}) {
+	case failure{solana.FeeShareV2Program, "6010"}:
+		return fault.NothingToClaim
+	case failure{solana.DFlowProgram, "15001"}, failure{solana.JupiterV6Program, "6001"},
+		failure{solana.MeteoraDBCProgram, "6002"}, failure{solana.MeteoraDAMMv2, "6002"}:
+		return fault.PriceMoved
+	}
+	switch failed.Code {
+	case "InsufficientFundsForFee", "AccountNotFound":
+		return fault.InsufficientFunds
+	}
+	return fault.SimulationFailed
+}

@@ -1,0 +1,195 @@
+package effects
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/chain"
+)
+
+func parseToken(accounts map[solana.PublicKey]chain.Account, key solana.PublicKey) (chain.Token, bool) {
+	account, ok := accounts[key]
+	if !ok {
+		return chain.Token{}, false
+	}
+	return chain.ParseToken(account)
+}
+
+// checkWallet refuses a wallet that is not a plain account: its assertions and
+// balances would mean something else.
+func (d *Draft) checkWallet() error {
+	account, ok := d.state.Before[d.wallet]
+	switch {
+	case !ok:
+		return fault.New(fault.InsufficientFunds, "the wallet %s holds no SOL", d.wallet)
+	case account.Owner != solana.SystemProgram || len(account.Data) > 0 || account.Executable:
+		return fault.New(fault.TransactionRefused, "the wallet %s is not a plain account any more", d.wallet)
+	}
+	return nil
+}
+
+// checkWritable explains every account that can change: only accounts that are
+// writable in the message can. Each is the wallet, a token account of the
+// wallet that this transaction is about, or one in which the wallet has no
+// stake.
+func (d *Draft) checkWritable() error {
+	for _, key := range d.tx.Writable() {
+		if key == d.wallet {
+			continue
+		}
+		if own, ok := d.own[key]; ok {
+			if !own.touched && !d.concerns(own.mint) {
+				return fault.New(fault.TransactionRefused, "the transaction can change the wallet's token account %s, which it has no business with", key)
+			}
+			continue
+		}
+		if err := d.checkStake(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// concerns reports that the bounds are about a mint.
+func (d *Draft) concerns(mint solana.PublicKey) bool {
+	_, out := d.bounds.MaxOut[asset(mint)]
+	_, in := d.bounds.MinIn[asset(mint)]
+	return out || in
+}
+
+// custodians are programs whose accounts give rights to keys named in them.
+var custodians = []solana.PublicKey{
+	solana.SystemProgram, solana.TokenProgram, solana.Token2022Program, solana.StakeProgram, solana.VoteProgram,
+	solana.LookupTableProgram, solana.UpgradeableLoader, solana.LoaderV2,
+}
+
+// checkStake refuses an account of somebody else in which the wallet has
+// rights: a nonce, stake, vote, mint, lookup table or program that names it,
+// or a token account that it may spend from or close.
+func (d *Draft) checkStake(key solana.PublicKey) error {
+	account, exists := d.state.Before[key]
+	if !exists || !slices.Contains(custodians, account.Owner) {
+		return nil
+	}
+	if bytes.Contains(account.Data, d.wallet[:]) {
+		return fault.New(fault.TransactionRefused, "the transaction can change account %s, in which the wallet has rights", key)
+	}
+	return nil
+}
+
+// checkFlow compares what the bytes pay with what was asked for.
+func (d *Draft) checkFlow() error {
+	if d.flow == Transfer {
+		return d.checkTransfer()
+	}
+	for _, payment := range d.payments {
+		if !slices.Contains(d.bounds.Recipients, payment.Recipient) {
+			return fault.New(fault.IntentMismatch, "the transaction pays %s to %s, which is no part of this %s",
+				d.money(payment), payment.Recipient, d.flow)
+		}
+	}
+	if len(d.opaque) == 0 {
+		return fault.New(fault.IntentMismatch, "the transaction calls no program that could make a %s", d.flow)
+	}
+	return nil
+}
+
+// checkTransfer demands that exactly the stated amounts go to exactly the
+// stated recipients.
+func (d *Draft) checkTransfer() error {
+	paid := make(map[solana.PublicKey]amount.Units)
+	for _, payment := range d.payments {
+		if !slices.Contains(d.bounds.Recipients, payment.Recipient) {
+			return fault.New(fault.IntentMismatch, "the transaction pays %s to %s, who was not named", d.money(payment), payment.Recipient)
+		}
+		sum, err := amount.Sum(paid[payment.Mint], payment.Amount)
+		if err != nil {
+			return overflow(err)
+		}
+		paid[payment.Mint] = sum
+	}
+	for mint, most := range d.bounds.MaxOut {
+		if paid[mint] != most {
+			return fault.New(fault.IntentMismatch, "the transaction pays %s base units, and %s were asked for", paid[mint], most)
+		}
+	}
+	if len(paid) == 0 || len(paid) != len(d.bounds.MaxOut) {
+		return fault.New(fault.IntentMismatch, "the transaction pays other assets than were asked for")
+	}
+	return nil
+}
+
+// money writes a payment for people.
+func (d *Draft) money(payment Payment) string {
+	if payment.Mint == amount.SOL {
+		return payment.Amount.Decimal(amount.SOLDecimals) + " SOL"
+	}
+	return fmt.Sprintf("%s of token %s", payment.Amount.Decimal(d.state.Mints[payment.Mint].Decimals), payment.Mint)
+}
+
+// checkCost holds fees and rent against their ceilings.
+func (d *Draft) checkCost() error {
+	fee, err := amount.Sum(d.baseFee, d.priorityFee, d.tip)
+	if err != nil {
+		return overflow(err)
+	}
+	if fee > d.bounds.MaxFee {
+		return fault.New(fault.OutsideBounds, "network fees and tips of %s SOL are over the ceiling of %s SOL",
+			fee.Decimal(amount.SOLDecimals), d.bounds.MaxFee.Decimal(amount.SOLDecimals))
+	}
+	if d.rent > d.bounds.MaxRent {
+		return fault.New(fault.OutsideBounds, "rent of %s SOL is over the ceiling of %s SOL",
+			d.rent.Decimal(amount.SOLDecimals), d.bounds.MaxRent.Decimal(amount.SOLDecimals))
+	}
+	return nil
+}
+
+// inspectMints notes what a token's maker can do to its holders.
+func (d *Draft) inspectMints() {
+	for _, key := range d.ownKeys() {
+		mint, ok := d.state.Mints[d.own[key].mint]
+		if !ok || mint.Mint == solana.WrappedSOL {
+			continue
+		}
+		for _, each := range []struct {
+			holds      bool
+			code, text string
+		}{
+			{mint.Freezable, "freezable", "can be frozen by its maker"},
+			{mint.PermanentDelegate, "permanent_delegate", "can be taken back by its maker at any time"},
+			{mint.Pausable, "pausable", "can be paused by its maker"},
+			{mint.Hook, "transfer_hook", "runs its maker's program at every transfer"},
+			{mint.FeeBasisPoints > 0, "transfer_fee", fmt.Sprintf("charges a fee of %d hundredths of a percent at every transfer", mint.FeeBasisPoints)},
+			{mint.Confidential, "confidential", "can hide amounts"},
+		} {
+			if each.holds {
+				d.find(each.code, fmt.Sprintf("token %s %s", mint.Mint, each.text))
+			}
+		}
+	}
+	for _, key := range d.ownKeys() {
+		if before := d.own[key].before; before.HasDelegate && before.Delegate != d.wallet {
+			d.find("delegate", fmt.Sprintf("token account %s can already be spent from by %s", key, before.Delegate))
+		}
+	}
+}
+
+// tipAccounts are the block engine's tip accounts, from the Jito SDK's list.
+var tipAccounts = keySet(
+	"96gYZGLnJYVFmbjzopPSU6QiEV5fGqZNyN9nmNhvrZU5", "HFqU5x63VTqvQss8hp11i4wVV8bD44PvwucfZ2bU7gRe",
+	"Cw8CFyM9FkoMi7K7Crf6HNQqf4uEMzpKw6QNghXLvLkY", "ADaUMid9yfUytqMBgopwjb2DTLSokTSzL1zt6iGPaS49",
+	"DfXygSm4jCyNCybVYYK6DwvWqjKee8pbDmJGcLWNDXjh", "ADuUkR4vqLUMWXxW9gh6D6L8pMSawimctcNZ5pGwDcEt",
+	"DttWaMuVvTiduZRnguLF7jNxTgiMBZ1hyAumKUiL2KRL", "3AVi9Tg9Uo68tJfuvoKvqKNWKkC5wPdSSdeBnizKZ6jT",
+)
+
+func keySet(texts ...string) map[solana.PublicKey]struct{} {
+	set := make(map[solana.PublicKey]struct{}, len(texts))
+	for _, text := range texts {
+		set[solana.MustPublicKey(text)] = struct{}{}
+	}
+	return set
+}

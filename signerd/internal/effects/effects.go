@@ -1,0 +1,165 @@
+// Package effects says what a transaction does to the wallet: what it pays and
+// to whom, what it costs, which of the wallet's accounts it can reach, and
+// whether simulation agrees. It reads bytes and state that were fetched for
+// it, and asks nobody.
+//
+// judge builds Effects; policy, approval and flow read them. It promises that
+// nothing is netted below zero, that every account that can change is
+// explained or refused, and that a transaction is called guarded only if the
+// guard in its final bytes covers everything that is exposed.
+package effects
+
+import (
+	"fmt"
+	"maps"
+
+	"countersign/shared/amount"
+	"countersign/shared/solana"
+)
+
+// Flow is what a transaction is for.
+type Flow uint8
+
+// The flows.
+const (
+	Transfer Flow = iota + 1
+	Swap
+	Claim
+)
+
+func (f Flow) String() string {
+	switch f {
+	case Transfer:
+		return "transfer"
+	case Swap:
+		return "swap"
+	case Claim:
+		return "claim"
+	}
+	return fmt.Sprintf("Flow(%d)", uint8(f))
+}
+
+// Bounds is what a transaction may do at most and must do at least. SOL stands
+// under amount.SOL and includes the wallet's own wrapped SOL.
+type Bounds struct {
+	// MaxOut leaves the wallet, network fees and rent apart.
+	MaxOut map[solana.PublicKey]amount.Units
+	MinIn  map[solana.PublicKey]amount.Units
+	// MaxFee is base fee, priority fee and tips; MaxRent is the rent of the
+	// accounts that are opened. Both in lamports.
+	MaxFee     amount.Units
+	MaxRent    amount.Units
+	Programs   []solana.PublicKey
+	Recipients []solana.PublicKey
+}
+
+// Class says how much of a transaction's effect is certain.
+type Class uint8
+
+// The classes.
+const (
+	// Complete: known programs only; every effect follows from the bytes.
+	Complete Class = iota + 1
+	// Guarded: an opaque program, held within bounds by the chain itself.
+	Guarded
+	// Unguarded: only simulation speaks for it.
+	Unguarded
+)
+
+func (c Class) String() string {
+	switch c {
+	case Complete:
+		return "complete"
+	case Guarded:
+		return "guarded"
+	case Unguarded:
+		return "unguarded"
+	}
+	return fmt.Sprintf("Class(%d)", uint8(c))
+}
+
+// Change is what simulation showed for one asset, network fees and rent apart.
+type Change struct {
+	Mint     solana.PublicKey
+	Decimals uint8
+	Out      amount.Units
+	In       amount.Units
+}
+
+// Payment is an amount that the bytes give to somebody else.
+type Payment struct {
+	Recipient solana.PublicKey
+	Mint      solana.PublicKey
+	Amount    amount.Units
+}
+
+// Finding is something that a person should know.
+type Finding struct {
+	Code string
+	Text string
+}
+
+// Effects is the judgement of one transaction. Only Draft.Finish makes one.
+type Effects struct {
+	draft     Draft
+	class     Class
+	changes   []Change
+	simulated bool
+	stamped   bool
+}
+
+// Stamped reports whether Finish made this value.
+func (e Effects) Stamped() bool { return e.stamped }
+
+// Class is how certain the effects are.
+func (e Effects) Class() Class { return e.class }
+
+// Changes are what simulation showed, SOL first; empty where it was not run.
+func (e Effects) Changes() []Change { return append([]Change(nil), e.changes...) }
+
+// Simulated is false where an earlier transaction must land first.
+func (e Effects) Simulated() bool { return e.simulated }
+
+// BaseFee is the signature fee as far as the wallet pays it.
+func (e Effects) BaseFee() amount.Units { return e.draft.baseFee }
+
+// PriorityFee is price times limit, used or not, as far as the wallet pays it.
+func (e Effects) PriorityFee() amount.Units { return e.draft.priorityFee }
+
+// Tip is what goes to known tip accounts.
+func (e Effects) Tip() amount.Units { return e.draft.tip }
+
+// Rent is that of every account opened at the wallet's cost.
+func (e Effects) Rent() amount.Units { return e.draft.rent }
+
+// RentReturned is the part of Rent that the same transaction gives back.
+func (e Effects) RentReturned() amount.Units { return e.draft.rentReturned }
+
+// Payments are what the bytes give to others, tips apart.
+func (e Effects) Payments() []Payment { return append([]Payment(nil), e.draft.payments...) }
+
+// Programs are all programs called at top level.
+func (e Effects) Programs() []solana.PublicKey {
+	return append([]solana.PublicKey(nil), e.draft.programs...)
+}
+
+// OpaquePrograms are those of them whose effects the bytes do not show.
+func (e Effects) OpaquePrograms() []solana.PublicKey {
+	return append([]solana.PublicKey(nil), e.draft.opaque...)
+}
+
+// Instructions names the instructions, in order.
+func (e Effects) Instructions() []string { return append([]string(nil), e.draft.names...) }
+
+// Findings are what a person should know.
+func (e Effects) Findings() []Finding { return append([]Finding(nil), e.draft.findings...) }
+
+// Charge is the worst case that bounds and bytes allow, as the caps count it:
+// for SOL the amount, fees, tips and rent together.
+func (e Effects) Charge() (map[solana.PublicKey]amount.Units, error) {
+	charge := make(map[solana.PublicKey]amount.Units, len(e.draft.bounds.MaxOut)+1)
+	maps.Copy(charge, e.draft.bounds.MaxOut)
+	total, err := amount.Sum(charge[amount.SOL], e.draft.baseFee, e.draft.priorityFee, e.draft.tip, e.draft.rent)
+	charge[amount.SOL] = total
+	return charge, err
+}

@@ -1,0 +1,117 @@
+package effects
+
+import (
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/guard"
+)
+
+// Holdings is what the wallet holds at most, over all nodes that answer. A
+// node that reports too little must not lower what the guard asserts.
+type Holdings struct {
+	Lamports amount.Units
+	Tokens   map[solana.PublicKey]amount.Units
+	// InFlight is what other transactions under way may still take, in lamports.
+	InFlight amount.Units
+}
+
+// exposed lists own token accounts that can change and are there after the
+// last instruction: those that a known instruction closes to the wallet are
+// covered by the floor.
+func (d *Draft) exposed() []*ownAccount {
+	var list []*ownAccount
+	for _, key := range d.tx.Writable() {
+		if own, ours := d.own[key]; ours && !own.closed {
+			list = append(list, own)
+		}
+	}
+	return list
+}
+
+// Plan is the guard that the bounds call for: whatever the programs do in
+// between, at the end each exposed account holds at least what it held, less
+// what may leave and plus what must arrive, and the wallet likewise.
+func (d Draft) Plan(h Holdings) (guard.Plan, error) {
+	var plan guard.Plan
+	lines := make(map[solana.PublicKey]bool)
+	for _, own := range d.exposed() {
+		mint := asset(own.mint)
+		if lines[mint] {
+			return plan, fault.New(fault.GuardImpossible, "two token accounts of the wallet hold %s, so what each must keep is not determined", own.mint)
+		}
+		lines[mint] = true
+		line, err := d.line(own, h)
+		if err != nil {
+			return plan, err
+		}
+		plan.Lines = append(plan.Lines, line)
+	}
+	var err error
+	plan.Floor, err = d.floor(h, !lines[amount.SOL])
+	return plan, err
+}
+
+// line is the assertion of one account. Wrapped SOL that stays open keeps what
+// it held and gets what must arrive; what leaves in SOL is the floor's affair.
+func (d Draft) line(own *ownAccount, h Holdings) (guard.Line, error) {
+	mint, known := d.state.Mints[own.mint]
+	switch {
+	case !known:
+		return guard.Line{}, fault.New(fault.GuardImpossible, "the mint of token account %s cannot be read", own.key)
+	case own.frozen() || mint.DefaultFrozen || mint.Paused || mint.NonTransferable || own.before.MemoRequired:
+		return guard.Line{}, fault.New(fault.GuardImpossible, "token account %s is frozen, paused or restricted, so the chain cannot protect it", own.key)
+	}
+	held := max(own.before.Amount, h.Tokens[own.key])
+	if own.mint != solana.WrappedSOL {
+		held = held.Less(d.bounds.MaxOut[own.mint])
+	}
+	least, err := amount.Sum(held, d.bounds.MinIn[asset(own.mint)])
+	if err != nil {
+		return guard.Line{}, overflow(err)
+	}
+	return guard.Line{Account: own.key, Mint: own.mint, Program: own.program, Decimals: mint.Decimals, Least: least}, nil
+}
+
+// floor is the least balance of the wallet at the end. arrivesNatively says
+// that incoming SOL ends up in the wallet itself.
+func (d Draft) floor(h Holdings, arrivesNatively bool) (amount.Units, error) {
+	gains := []amount.Units{h.Lamports}
+	costs := []amount.Units{h.InFlight, d.bounds.MaxOut[amount.SOL], d.baseFee, d.priorityFee, d.tip, d.rent.Less(d.rentReturned)}
+	for _, own := range d.own {
+		if own.closed && !own.created {
+			gains = append(gains, own.lamports)
+		}
+	}
+	if arrivesNatively {
+		gains = append(gains, d.bounds.MinIn[amount.SOL])
+	}
+	gain, err := amount.Sum(gains...)
+	if err != nil {
+		return 0, overflow(err)
+	}
+	cost, err := amount.Sum(costs...)
+	if err != nil {
+		return 0, overflow(err)
+	}
+	if cost >= gain {
+		return 0, fault.New(fault.InsufficientFunds, "the wallet holds %s SOL, and this could take %s SOL in all",
+			h.Lamports.Decimal(amount.SOLDecimals), cost.Decimal(amount.SOLDecimals))
+	}
+	return gain - cost, nil
+}
+
+// covered reports whether the guard in the bytes asserts everything that plan
+// calls for, or more.
+func (d Draft) covered(plan guard.Plan) bool {
+	if !d.guard.Present() || d.guard.Floor < plan.Floor {
+		return false
+	}
+	for _, want := range plan.Lines {
+		got, ok := d.guard.Line(want.Account)
+		if !ok || got.Mint != want.Mint || got.Program != want.Program || got.Least < want.Least {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,107 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"countersign/shared/fault"
+	"countersign/signerd/internal/approval"
+)
+
+// Confirmed is a second call: the code, and the batch built afresh.
+type Confirmed struct {
+	Session      string
+	Correlation  string
+	Code         string
+	Fingerprint  [32]byte
+	Transactions [][]byte
+}
+
+// Progress is told while an execution runs.
+type Progress struct {
+	// Stage is judged, reserved, signed, sent or landed.
+	Stage        string
+	Transaction  int
+	Transactions int
+}
+
+// Execute uses the code and runs the batch. The work is not bound to ctx: when
+// the caller leaves, it goes on and the receipt is stored. tell is called from
+// the caller's goroutine only. The error is a failure before the code was
+// used; everything after that is told in the receipt.
+func (f *Flow) Execute(ctx context.Context, c Confirmed, tell func(Progress)) (Receipt, error) {
+	if stored, used, err := f.used(ctx, c); err != nil || used {
+		return stored, err
+	}
+	release, err := f.takeTurn(ctx)
+	if err != nil {
+		return Receipt{}, err
+	}
+	grant, err := f.Book.Consume(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
+	if err != nil {
+		release()
+		if errors.Is(err, approval.ErrAlreadyUsed) {
+			stored, _, err := f.used(ctx, c)
+			return stored, err
+		}
+		return Receipt{}, err
+	}
+	return f.runDetached(ctx, c, grant, release, tell)
+}
+
+// used returns the stored receipt of a code that was used before.
+func (f *Flow) used(ctx context.Context, c Confirmed) (Receipt, bool, error) {
+	proposal, err := f.Book.Peek(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
+	if err != nil {
+		return Receipt{}, false, err
+	}
+	if proposal.State == approval.Open {
+		return Receipt{}, false, nil
+	}
+	receipt, err := receiptOf(proposal)
+	receipt.Replayed = true
+	return receipt, true, err
+}
+
+// runDetached runs the batch in a goroutine that Close waits for, and relays
+// its progress for as long as the caller stays.
+func (f *Flow) runDetached(ctx context.Context, c Confirmed, grant approval.Grant, release func(), tell func(Progress)) (Receipt, error) {
+	// Room for every stage of the largest batch, so that a caller who has left
+	// never blocks the work.
+	progress := make(chan Progress, batchLimit*8)
+	done := make(chan Receipt, 1)
+	f.running.Go(func() {
+		defer release()
+		run := &execution{flow: f, confirmed: c, grant: grant, progress: progress}
+		done <- run.run(f.work)
+	})
+	for {
+		select {
+		case step := <-progress:
+			tell(step)
+		case receipt := <-done:
+			return receipt, nil
+		case <-ctx.Done():
+			return Receipt{}, fault.New(fault.OutcomeUnknown, "the execution goes on without its caller").Because(ctx.Err())
+		}
+	}
+}
+
+// ReceiptByProposal finds a stored outcome.
+func (f *Flow) ReceiptByProposal(ctx context.Context, id string) (Receipt, error) {
+	proposal, err := f.Book.Get(ctx, id)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return receiptOf(proposal)
+}
+
+// ReceiptByCode finds the outcome of the proposal that a code was given for.
+func (f *Flow) ReceiptByCode(ctx context.Context, code string) (Receipt, error) {
+	proposal, err := f.Book.ByCode(ctx, code)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return receiptOf(proposal)
+}

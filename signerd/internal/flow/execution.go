@@ -1,0 +1,266 @@
+package flow
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/custody"
+	"countersign/signerd/internal/judge"
+	"countersign/signerd/internal/ledger"
+	"countersign/signerd/internal/submit"
+)
+
+// execution is one confirmed batch on its way.
+type execution struct {
+	flow      *Flow
+	confirmed Confirmed
+	grant     approval.Grant
+	progress  chan<- Progress
+	share     shares
+	receipt   Receipt
+}
+
+// run executes the batch in order, stops at the first transaction that did not
+// land, and stores the receipt whatever happened.
+func (e *execution) run(ctx context.Context) Receipt {
+	proposal := e.grant.Proposal()
+	e.receipt = Receipt{
+		ProposalID: proposal.ID, Tool: proposal.Tool, Rules: proposal.Rules,
+		CreatedAt: proposal.CreatedAt, Expected: len(e.confirmed.Transactions),
+	}
+	e.share = shares{bounds: proposal.Bounds, count: len(e.confirmed.Transactions)}
+	if err := e.start(ctx); err != nil {
+		e.receipt.Fault = storedFault(err)
+	} else {
+		for i := range e.confirmed.Transactions {
+			if err := e.step(ctx, i); err != nil {
+				e.refuse(ctx, err)
+				break
+			}
+			if e.receipt.Transactions[i].Outcome != Landed {
+				break
+			}
+		}
+	}
+	return e.finish()
+}
+
+func (e *execution) about() subject {
+	return subject{
+		session: e.confirmed.Session, correlation: e.confirmed.Correlation,
+		proposal: e.grant.Proposal().ID,
+	}
+}
+
+// start checks what must hold before anything of the batch is touched.
+func (e *execution) start(ctx context.Context) error {
+	proposal := e.grant.Proposal()
+	if err := e.flow.record(ctx, kindConfirmed, e.about(), map[string]string{
+		"transactions": strconv.Itoa(len(e.confirmed.Transactions)),
+	}); err != nil {
+		return err
+	}
+	if proposal.PolicyVersion != e.flow.Policy.Version() {
+		return fault.New(fault.CodeVoid, "the policy has changed since this was proposed")
+	}
+	if n := len(e.confirmed.Transactions); n == 0 || n > batchLimit || (n > 1 && len(proposal.Bounds.MaxOut) > 0) {
+		return fault.New(fault.InvalidArguments, "the confirmed batch has another shape than the proposed one")
+	}
+	return e.flow.pinned(ctx)
+}
+
+// step takes one transaction through every stage. An error means that this
+// transaction was not sent.
+func (e *execution) step(ctx context.Context, i int) error {
+	judged, err := e.judge(ctx, i)
+	if err != nil {
+		return err
+	}
+	e.tell("judged", i)
+	reservation, lastValid, err := e.reserve(ctx, i, judged)
+	if err != nil {
+		return err
+	}
+	e.tell("reserved", i)
+	signed, err := e.sign(ctx, reservation)
+	if err != nil {
+		e.release(reservation, err)
+		return err
+	}
+	e.tell("signed", i)
+	e.send(ctx, i, reservation, signed, lastValid)
+	return nil
+}
+
+// judge has the fresh bytes judged against the bounds that were confirmed.
+func (e *execution) judge(ctx context.Context, i int) (judge.Judged, error) {
+	proposal := e.grant.Proposal()
+	inFlight, _, err := e.flow.Ledger.InFlight(ctx)
+	if err != nil {
+		return judge.Judged{}, err
+	}
+	judged, err := e.flow.Judge.Judge(ctx, e.confirmed.Transactions[i], judge.Request{
+		Flow: proposal.Flow, Bounds: e.share.of(i), InFlight: inFlight,
+	})
+	if err != nil {
+		return judge.Judged{}, err
+	}
+	if err := e.share.spend(judged); err != nil {
+		return judge.Judged{}, err
+	}
+	usage, err := e.flow.Ledger.Usage(ctx, proposal.Session, time.Now())
+	if err != nil {
+		return judge.Judged{}, err
+	}
+	decision := e.flow.Policy.Evaluate(proposal.Flow, []judge.Judged{judged}, usage)
+	if refused := decision.Fault(); refused != nil {
+		return judge.Judged{}, refused
+	}
+	if decision.Tier() > proposal.Tier {
+		return judge.Judged{}, fault.New(fault.CodeVoid, "the fresh transaction needs more consent than the proposed one had")
+	}
+	return judged, nil
+}
+
+// reserve holds the worst case in the ledger and records it: invariant I1 is
+// that both are durable before sign is reached.
+func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (ledger.Reservation, uint64, error) {
+	height, err := e.flow.Chain.BlockHeight(ctx, "confirmed")
+	if err != nil {
+		return ledger.Reservation{}, 0, err
+	}
+	// The node accepts the blockhash at this height, so it is at most that
+	// old; what the builder said about its age is not needed.
+	lastValid := height + solana.BlockhashLifetime
+	reservation, err := e.flow.Ledger.Reserve(ctx, e.grant, judged, e.flow.Policy, i, lastValid, time.Now())
+	if err != nil {
+		return ledger.Reservation{}, 0, err
+	}
+	about := e.about()
+	about.digest = judged.Tx().Digest()
+	data := map[string]string{"reservation": reservation.ID(), "position": strconv.Itoa(i), "last_valid_block_height": strconv.FormatUint(lastValid, 10)}
+	for mint, units := range judged.Charge() {
+		data["charge "+assetName(mint)] = units.String()
+	}
+	if err := e.flow.record(ctx, kindReserved, about, data); err != nil {
+		e.release(reservation, err)
+		return ledger.Reservation{}, 0, err
+	}
+	return reservation, lastValid, nil
+}
+
+// sign makes the signature and stores the signed bytes before they can be sent.
+func (e *execution) sign(ctx context.Context, reservation ledger.Reservation) (custody.Signed, error) {
+	signed, err := e.flow.Signer.Sign(reservation)
+	if err != nil {
+		return custody.Signed{}, err
+	}
+	if err := e.flow.Ledger.RecordSigned(ctx, reservation.ID(), signed.Raw(), signed.ID()); err != nil {
+		return custody.Signed{}, err
+	}
+	about := e.about()
+	about.digest = reservation.Transaction().Digest()
+	err = e.flow.record(ctx, kindSigned, about, map[string]string{
+		"reservation": reservation.ID(), "signature": signed.ID().String(),
+	})
+	return signed, err
+}
+
+// release gives back a reservation whose transaction provably never left this
+// process. If that fails the hold stays, which errs on the safe side.
+func (e *execution) release(reservation ledger.Reservation, why error) {
+	settlement := ledger.Settlement{Outcome: submit.NothingSent, At: time.Now()}
+	if err := e.flow.Ledger.Settle(e.flow.work, reservation.ID(), settlement); err != nil {
+		e.flow.Logger.LogAttrs(e.flow.work, slog.LevelError, "reservation could not be released",
+			slog.String("reservation", reservation.ID()), slog.String("code", string(fault.From(why).Code)))
+	}
+}
+
+// send submits, waits for a proven end, and settles.
+func (e *execution) send(ctx context.Context, i int, reservation ledger.Reservation, signed custody.Signed, lastValid uint64) {
+	waiting, cancel := context.WithTimeout(ctx, executionTime)
+	defer cancel()
+	result := e.flow.Sender.Submit(waiting, signed, lastValid, func(stage string) { e.tell(stage, i) })
+	entry := transactionReceipt(reservation.ID(), result)
+	if result.Signature.IsZero() {
+		entry.Signature = signed.ID()
+	}
+	e.receipt.Transactions = append(e.receipt.Transactions, entry)
+	if result.Fault != nil && result.Outcome != submit.Landed {
+		e.receipt.Fault = storedFault(result.Fault)
+	}
+	if result.Outcome == submit.Landed {
+		e.tell("landed", i)
+		e.share.receive(result.Changes)
+	}
+	about := e.about()
+	about.digest = reservation.Transaction().Digest()
+	e.flow.settle(about, reservation.ID(), signed.ID(), result)
+}
+
+// refuse records why a confirmed transaction was not sent.
+func (e *execution) refuse(ctx context.Context, err error) {
+	e.receipt.Fault = storedFault(err)
+	refusal := fault.From(err)
+	if err := e.flow.record(ctx, kindRefused, e.about(), map[string]string{
+		"code": string(refusal.Code), "message": refusal.Message,
+	}); err != nil {
+		e.receipt.Fault = storedFault(err)
+	}
+}
+
+// finish stores the receipt. It must be possible even while the signer stops.
+func (e *execution) finish() Receipt {
+	e.receipt.FinishedAt = time.Now().UTC()
+	e.receipt.conclude()
+	e.flow.storeReceipt(e.about(), e.receipt)
+	return e.receipt
+}
+
+func (e *execution) tell(stage string, i int) {
+	select {
+	case e.progress <- Progress{Stage: stage, Transaction: i + 1, Transactions: len(e.confirmed.Transactions)}:
+	default: // The caller has stopped listening.
+	}
+}
+
+func transactionReceipt(reservationID string, result submit.Result) TransactionReceipt {
+	return TransactionReceipt{
+		ReservationID: reservationID, Signature: result.Signature, Outcome: outcomeOf(result.Outcome),
+		Slot: result.Slot, Fee: result.Fee, Changes: result.Changes, Error: result.Err,
+	}
+}
+
+func outcomeOf(outcome submit.Outcome) Outcome {
+	switch outcome {
+	case submit.NothingSent:
+		return NothingSent
+	case submit.Landed:
+		return Landed
+	case submit.LandedFailed:
+		return LandedFailed
+	case submit.Expired:
+		return Expired
+	case submit.Unknown:
+		return Unknown
+	}
+	return Unknown
+}
+
+// charged is what a settled transaction counts against the caps: what the
+// chain says left the wallet.
+func charged(changes []submit.Change) map[solana.PublicKey]amount.Units {
+	total := make(map[solana.PublicKey]amount.Units)
+	for _, change := range changes {
+		if change.Out > 0 {
+			total[change.Mint] = change.Out
+		}
+	}
+	return total
+}

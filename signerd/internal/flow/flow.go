@@ -1,0 +1,166 @@
+// Package flow is the order of things in signerd: judge, decide, confirm,
+// reserve, record, sign, store, send, settle. It is the only package that
+// calls custody.Sign, and it writes an audit record at every arrow; a record
+// that cannot be written stops the request.
+//
+// server and operator import it. It promises invariants I1 to I3 and I7 of the
+// design as far as order is concerned; the stages promise the rest.
+package flow
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/audit"
+	"countersign/signerd/internal/chain"
+	"countersign/signerd/internal/custody"
+	"countersign/signerd/internal/judge"
+	"countersign/signerd/internal/ledger"
+	"countersign/signerd/internal/policy"
+	"countersign/signerd/internal/submit"
+)
+
+const (
+	// codeLifetime is how long a confirmation code lives (DESIGN.md section 3).
+	codeLifetime = 5 * time.Minute
+	// batchLimit bounds one confirmation: ten claims of a few transactions.
+	batchLimit = 40
+	// executionTime bounds one transaction from submission to a proven end:
+	// a blockhash lives 60 to 90 s and finality trails by about 15 s.
+	executionTime = 4 * time.Minute
+	// settleInterval is how often unresolved transactions are looked up.
+	settleInterval = 5 * time.Second
+	// busyWait is how long a confirmation waits for the one before it.
+	busyWait = 20 * time.Second
+)
+
+// Stages are the parts that a Flow puts in order.
+type Stages struct {
+	Chain  *chain.Client
+	Judge  *judge.Judge
+	Policy *policy.Policy
+	Book   *approval.Book
+	Ledger *ledger.Ledger
+	Signer *custody.Signer
+	Sender *submit.Sender
+	Audit  *audit.Log
+	Logger *slog.Logger
+}
+
+// Flow runs proposals and executions for one wallet.
+type Flow struct {
+	Stages
+	// turn holds one token: transactions of one wallet run one at a time, so
+	// that a guard's floor knows what else is under way.
+	turn chan struct{}
+	// work is cancelled by Close; executions outlive their callers, not it.
+	work     context.Context
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	started  time.Time
+	sessions sessionSet
+	// unresolved is what the last settling pass left open.
+	unresolved atomic.Int64
+}
+
+// New makes a Flow and starts settling what earlier runs left unresolved. ctx
+// bounds the whole life of the Flow; Close waits for what is under way.
+func New(ctx context.Context, stages Stages) (*Flow, error) {
+	now := time.Now()
+	if err := stages.Book.VoidOpen(ctx, now); err != nil {
+		return nil, err
+	}
+	work, stop := context.WithCancel(ctx)
+	f := &Flow{Stages: stages, turn: make(chan struct{}, 1), work: work, stop: stop, started: now}
+	f.turn <- struct{}{}
+	if err := f.recover(work); err != nil {
+		stop()
+		return nil, err
+	}
+	f.running.Go(f.settleUntilClosed)
+	return f, nil
+}
+
+// Close stops new work and waits for running executions to reach a durable
+// point: signed transactions stay in the ledger and are settled at next start.
+func (f *Flow) Close() {
+	f.stop()
+	f.running.Wait()
+}
+
+// Wallet is the address that this signer signs for.
+func (f *Flow) Wallet() solana.PublicKey { return f.Signer.PublicKey() }
+
+// Started is when this process began to serve.
+func (f *Flow) Started() time.Time { return f.started }
+
+// Sessions is how many agent runs have asked for something since start.
+func (f *Flow) Sessions() int { return f.sessions.count() }
+
+// Unresolved is how many signed transactions have no proven outcome yet.
+func (f *Flow) Unresolved() int { return int(f.unresolved.Load()) }
+
+// pinned checks, before every write, that each RPC node still serves the
+// network that the policy names.
+func (f *Flow) pinned(ctx context.Context) error {
+	_, genesis := f.Policy.Network()
+	return f.Chain.CheckGenesis(ctx, genesis)
+}
+
+// takeTurn waits for the wallet to be free.
+func (f *Flow) takeTurn(ctx context.Context) (release func(), err error) {
+	wait := time.NewTimer(busyWait)
+	defer wait.Stop()
+	select {
+	case <-f.turn:
+		return func() { f.turn <- struct{}{} }, nil
+	case <-wait.C:
+		return nil, fault.New(fault.WalletBusy, "another transaction of this wallet is still under way")
+	case <-ctx.Done():
+		return nil, fault.New(fault.WalletBusy, "the caller left before the wallet was free").Because(ctx.Err())
+	case <-f.work.Done():
+		return nil, fault.New(fault.SignerUnavailable, "the signer is stopping")
+	}
+}
+
+// sessionSet remembers when each session first asked for something.
+type sessionSet struct {
+	mu   sync.Mutex // guards seen
+	seen map[string]time.Time
+}
+
+// admit reports whether the session may ask: it is known already, or fewer than
+// most have begun within the hour. most is 0 for no such limit.
+func (s *sessionSet) admit(session string, now time.Time, most int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.seen[session]; known {
+		return true
+	}
+	recent := 0
+	for _, began := range s.seen {
+		if now.Sub(began) < time.Hour {
+			recent++
+		}
+	}
+	if most > 0 && recent >= most {
+		return false
+	}
+	if s.seen == nil {
+		s.seen = make(map[string]time.Time)
+	}
+	s.seen[session] = now
+	return true
+}
+
+func (s *sessionSet) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen)
+}

@@ -1,0 +1,213 @@
+package flow
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"strconv"
+	"strings"
+	"time"
+
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/effects"
+	"countersign/signerd/internal/judge"
+	"countersign/signerd/internal/policy"
+)
+
+// Proposed is what a caller asks to be judged.
+type Proposed struct {
+	Session      string
+	Client       string
+	Correlation  string
+	Tool         string
+	Arguments    string
+	Fingerprint  [32]byte
+	Flow         effects.Flow
+	Bounds       effects.Bounds
+	Transactions [][]byte
+}
+
+// Verdict is the answer to a proposal: a refusal, or what may be confirmed.
+type Verdict struct {
+	Proposal approval.Proposal
+	// Code is the confirmation code, for tiers that need no person.
+	Code    string
+	Refused *fault.Fault
+	Rules   []string
+	Tier    policy.Tier
+	Effects []effects.Effects
+	Charge  map[solana.PublicKey]amount.Units
+	// Limits are the caps and what stands against them, at At.
+	Limits []Window
+	At     time.Time
+}
+
+// Propose judges a batch and stores the proposal. It signs nothing. Refusals
+// are verdicts; errors are failures to judge.
+func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
+	if err := checkProposed(p); err != nil {
+		return Verdict{}, err
+	}
+	if !f.sessions.admit(p.Session, time.Now(), f.Policy.SessionsPerHour()) {
+		return Verdict{}, fault.New(fault.PolicyDenied, "too many sessions have begun in the last hour (sessions.per_hour)")
+	}
+	about := subject{session: p.Session, correlation: p.Correlation}
+	if err := f.record(ctx, kindProposed, about, map[string]string{
+		"tool": p.Tool, "arguments": p.Arguments, "client_claimed": p.Client,
+		"transactions": strconv.Itoa(len(p.Transactions)),
+	}); err != nil {
+		return Verdict{}, err
+	}
+	if err := f.pinned(ctx); err != nil {
+		return Verdict{}, err
+	}
+	batch, err := f.judgeBatch(ctx, p)
+	if err != nil && !isRefusal(err) {
+		return Verdict{}, err
+	}
+	verdict, draft, err := f.decide(ctx, p, batch, err)
+	if err != nil {
+		return Verdict{}, err
+	}
+	verdict.Proposal, verdict.Code, err = f.Book.Open(ctx, draft, time.Now())
+	if err != nil {
+		return Verdict{}, err
+	}
+	about.proposal = verdict.Proposal.ID
+	return verdict, f.recordDecision(ctx, about, verdict)
+}
+
+// checkProposed refuses what could not be judged sensibly.
+func checkProposed(p Proposed) error {
+	digest := sha256.New()
+	digest.Write([]byte(p.Tool))
+	digest.Write([]byte{0})
+	digest.Write([]byte(p.Arguments))
+	switch {
+	case subtle.ConstantTimeCompare(digest.Sum(nil), p.Fingerprint[:]) != 1:
+		return fault.New(fault.InvalidArguments, "the fingerprint is not that of the intent")
+	case len(p.Transactions) == 0 || len(p.Transactions) > batchLimit:
+		return fault.New(fault.InvalidArguments, "a proposal has 1 to %d transactions", batchLimit)
+	case len(p.Transactions) > 1 && len(p.Bounds.MaxOut) > 0:
+		return fault.New(fault.InvalidArguments, "a batch of several transactions may pay only fees and rent")
+	}
+	return nil
+}
+
+// isRefusal tells a no from a failure to find out.
+func isRefusal(err error) bool {
+	switch fault.From(err).Class() {
+	case fault.AuthorizationRejected, fault.Validation, fault.Conflict:
+		return true
+	case fault.Authentication, fault.Operational, fault.UnknownOutcome:
+		return false
+	}
+	return false
+}
+
+// judgeBatch judges each transaction. Only the first can be simulated now: the
+// others need it to have landed, and are simulated when their turn comes.
+func (f *Flow) judgeBatch(ctx context.Context, p Proposed) ([]judge.Judged, error) {
+	inFlight, _, err := f.Ledger.InFlight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	share := shares{bounds: p.Bounds, count: len(p.Transactions)}
+	var batch []judge.Judged
+	for i, raw := range p.Transactions {
+		judged, err := f.Judge.Judge(ctx, raw, judge.Request{
+			Flow: p.Flow, Bounds: share.of(i), Later: i > 0, InFlight: inFlight,
+		})
+		if err != nil {
+			return batch, err
+		}
+		if err := share.spend(judged); err != nil {
+			return batch, err
+		}
+		batch = append(batch, judged)
+	}
+	return batch, nil
+}
+
+// decide asks the policy, or takes the judge's refusal, and drafts what is stored.
+func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, refusal error) (Verdict, approval.Draft, error) {
+	now := time.Now()
+	usage, err := f.Ledger.Usage(ctx, p.Session, now)
+	if err != nil {
+		return Verdict{}, approval.Draft{}, err
+	}
+	draft := approval.Draft{
+		Session: p.Session, Client: p.Client, Correlation: p.Correlation,
+		Tool: p.Tool, Arguments: p.Arguments, Fingerprint: p.Fingerprint,
+		Flow: p.Flow, Bounds: p.Bounds, TTL: codeLifetime,
+	}
+	verdict := Verdict{Limits: windows(f.Policy, usage, true), At: now}
+	for _, judged := range batch {
+		draft.Digests = append(draft.Digests, judged.Tx().Digest())
+		verdict.Effects = append(verdict.Effects, judged.Effects())
+	}
+	if refusal != nil {
+		verdict.Refused, verdict.Tier, verdict.Rules = fault.From(refusal), policy.Deny, []string{"builtin"}
+		draft.Denied = verdict.Refused
+		return verdict, draft, nil
+	}
+	decision := f.Policy.Evaluate(p.Flow, batch, usage)
+	draft.Decision, draft.Denied = decision, decision.Fault()
+	verdict.Refused, verdict.Tier, verdict.Rules = decision.Fault(), decision.Tier(), decision.Rules()
+	verdict.Charge, err = totalCharge(batch)
+	return verdict, draft, err
+}
+
+func (f *Flow) recordDecision(ctx context.Context, about subject, v Verdict) error {
+	data := map[string]string{"tier": v.Tier.String(), "rules": strings.Join(v.Rules, " ")}
+	if v.Refused != nil {
+		data["refused"] = string(v.Refused.Code)
+	}
+	if len(v.Effects) > 0 {
+		data["class"] = v.Effects[0].Class().String()
+	}
+	for mint, units := range v.Charge {
+		data["charge "+assetName(mint)] = units.String()
+	}
+	return f.record(ctx, kindDecided, about, data)
+}
+
+func assetName(mint solana.PublicKey) string {
+	if mint == amount.SOL {
+		return "SOL"
+	}
+	return mint.String()
+}
+
+// totalCharge adds up the worst case of a batch.
+func totalCharge(batch []judge.Judged) (map[solana.PublicKey]amount.Units, error) {
+	total := make(map[solana.PublicKey]amount.Units)
+	for _, judged := range batch {
+		for mint, units := range judged.Charge() {
+			sum, err := amount.Sum(total[mint], units)
+			if err != nil {
+				return nil, fault.New(fault.OutsideBounds, "the amounts of this batch overflow").Because(err)
+			}
+			total[mint] = sum
+		}
+	}
+	return total, nil
+}
+
+// Peek says what a code is good for. Showing an open code with other arguments
+// voids it.
+func (f *Flow) Peek(ctx context.Context, code string, fingerprint [32]byte, session string) (approval.Proposal, error) {
+	return f.Book.Peek(ctx, code, fingerprint, session, time.Now())
+}
+
+// Cancel voids an open proposal of the session.
+func (f *Flow) Cancel(ctx context.Context, id, session string) (approval.State, error) {
+	state, err := f.Book.Cancel(ctx, id, session, time.Now())
+	if err != nil {
+		return state, err
+	}
+	return state, f.record(ctx, kindCancelled, subject{session: session, proposal: id}, map[string]string{"state": state.String()})
+}

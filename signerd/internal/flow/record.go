@@ -1,0 +1,46 @@
+package flow
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"countersign/shared/fault"
+	"countersign/signerd/internal/audit"
+)
+
+// The kinds of audit record, in the order in which one execution writes them.
+const (
+	kindProposed  = "proposed"
+	kindDecided   = "decided"
+	kindCancelled = "cancelled"
+	kindConfirmed = "confirmed"
+	kindRefused   = "refused"
+	kindReserved  = "reserved"
+	kindSigned    = "signed"
+	kindSettled   = "settled"
+	kindFinished  = "finished"
+)
+
+// subject says whose step a record is about.
+type subject struct {
+	session     string
+	correlation string
+	proposal    string
+	digest      [32]byte
+}
+
+// record writes one audit record, durably, or fails the request.
+func (f *Flow) record(ctx context.Context, kind string, about subject, data map[string]string) error {
+	record := audit.Record{
+		Time: time.Now(), Kind: kind, Session: about.session,
+		Correlation: about.correlation, Proposal: about.proposal, Data: data,
+	}
+	if about.digest != [32]byte{} {
+		record.Digest = hex.EncodeToString(about.digest[:])
+	}
+	if _, err := f.Audit.Append(ctx, record); err != nil {
+		return fault.New(fault.StateLocked, "the audit log cannot be written, so nothing is signed").Because(err)
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+// Package ledger holds what may still be spent. Before anything is signed its
+// worst case is reserved here, against every cap at once and durably; it is
+// given back only when it is proven that it was not spent.
+//
+// flow imports it; custody takes its Reservation. It promises invariant I2: in
+// every window, what is reserved, settled or of unknown outcome is at most the
+// cap, at every instant, across concurrency, restarts and crashes.
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/decode"
+	"countersign/signerd/internal/judge"
+	"countersign/signerd/internal/policy"
+)
+
+// Outcome is what is proven about a transaction.
+type Outcome uint8
+
+// The outcomes. Unknown is not an end: the reservation stays.
+const (
+	Unknown Outcome = iota
+	NothingSent
+	Landed
+	LandedFailed
+	Expired
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Unknown:
+		return "unknown"
+	case NothingSent:
+		return "nothing_sent"
+	case Landed:
+		return "landed"
+	case LandedFailed:
+		return "landed_failed"
+	case Expired:
+		return "expired"
+	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
+}
+
+// spent reports an outcome that may have moved money.
+func (o Outcome) spent() bool { return o == Landed || o == LandedFailed }
+
+// Ledger is the ledger of one wallet on one network.
+type Ledger struct {
+	store Store
+	scope string
+}
+
+// New makes the ledger of a wallet on the network with the genesis hash.
+func New(store Store, wallet solana.PublicKey, genesis solana.Hash) *Ledger {
+	return &Ledger{store: store, scope: genesis.String() + "/" + wallet.String()}
+}
+
+// Reservation is a durable hold for one transaction. Only Reserve makes one.
+type Reservation struct {
+	id      string
+	tx      decode.Tx
+	grant   approval.Grant
+	stamped bool
+}
+
+// ID names the reservation.
+func (r Reservation) ID() string { return r.id }
+
+// Transaction is what may be signed under it.
+func (r Reservation) Transaction() decode.Tx { return r.tx }
+
+// Grant is the confirmation that it rests on.
+func (r Reservation) Grant() approval.Grant { return r.grant }
+
+// Stamped reports whether Reserve made it.
+func (r Reservation) Stamped() bool { return r.stamped }
+
+// Reserve holds the worst case of a judged transaction against every cap of
+// the policy, all or nothing, in one durable transaction. position is the
+// transaction's place in its batch: one place is never held twice.
+func (l *Ledger) Reserve(ctx context.Context, g approval.Grant, j judge.Judged, p *policy.Policy,
+	position int, lastValidHeight uint64, now time.Time,
+) (Reservation, error) {
+	if !g.Stamped() || !j.Stamped() || !j.Tx().Stamped() {
+		return Reservation{}, errors.New("ledger: a reservation needs a grant and a judged transaction")
+	}
+	entry := Entry{
+		ProposalID: g.Proposal().ID, Session: g.Proposal().Session, Position: position,
+		Charge: maps.Clone(j.Charge()), LastValidHeight: lastValidHeight, Digest: j.Tx().Digest(),
+	}
+	id, err := l.reserve(ctx, entry, capsOf(p), now)
+	if err != nil {
+		return Reservation{}, err
+	}
+	return Reservation{id: id, tx: j.Tx(), grant: g, stamped: true}, nil
+}
+
+func (l *Ledger) reserve(ctx context.Context, entry Entry, limits caps, now time.Time) (string, error) {
+	entry.ID, entry.Scope, entry.ReservedAt = "r_"+strings.ToLower(rand.Text()), l.scope, now.UTC()
+	window := l.window(entry.Session, now)
+	window.ProposalID, window.Position = entry.ProposalID, entry.Position
+	err := l.store.Reserve(ctx, entry, window, func(totals Totals) error {
+		return limits.admit(entry.Charge, totals, now)
+	})
+	return entry.ID, err
+}
+
+const (
+	day  = 24 * time.Hour
+	hour = time.Hour
+)
+
+// window asks for what counts at now. The clock may have stepped back by a
+// little; what lies ahead of it counts in any case.
+func (l *Ledger) window(session string, now time.Time) Window {
+	return Window{Scope: l.scope, Session: session, DaySince: now.Add(-day), HourSince: now.Add(-hour)}
+}
+
+// RecordSigned stores the signed bytes before they can be sent. Storing the
+// same again changes nothing; storing others is an error.
+func (l *Ledger) RecordSigned(ctx context.Context, reservationID string, raw []byte, id solana.Signature) error {
+	return l.store.Change(ctx, reservationID, func(e *Entry) error {
+		switch {
+		case e.Scope != l.scope:
+			return ErrNotFound
+		case e.Outcome != Unknown:
+			return errors.New("ledger: the reservation is settled, so nothing may be signed under it")
+		case e.Signed() && (e.Signature != id || string(e.Raw) != string(raw)):
+			return errors.New("ledger: other bytes were signed under this reservation")
+		}
+		e.Raw, e.Signature = raw, id
+		return nil
+	})
+}
+
+// Settlement is a proven end.
+type Settlement struct {
+	Outcome Outcome
+	// Charged is what left the wallet, by asset. Where a transaction landed and
+	// this is empty, what was reserved is charged in full.
+	Charged map[solana.PublicKey]amount.Units
+	At      time.Time
+}
+
+// ErrSettled is a settlement that contradicts an earlier one.
+var ErrSettled = errors.New("the reservation has another outcome already")
+
+// Settle moves a reservation to its end. Settling again with the same outcome
+// changes nothing. An outcome that says money moved is final; one that says
+// none did gives way to it, because a node that hid a landed transaction may
+// be found out. Unknown keeps the reservation.
+func (l *Ledger) Settle(ctx context.Context, reservationID string, s Settlement) error {
+	if s.Outcome == Unknown {
+		return nil
+	}
+	return l.store.Change(ctx, reservationID, func(e *Entry) error {
+		switch {
+		case e.Scope != l.scope:
+			return ErrNotFound
+		case e.Outcome == s.Outcome:
+			return nil
+		case e.Outcome != Unknown && !(s.Outcome.spent() && !e.Outcome.spent()):
+			return fmt.Errorf("%w: %s, not %s", ErrSettled, e.Outcome, s.Outcome)
+		}
+		e.Outcome, e.SettledAt = s.Outcome, s.At.UTC()
+		e.Charged = nil
+		if s.Outcome.spent() {
+			e.Charged = maps.Clone(s.Charged)
+			if len(e.Charged) == 0 {
+				e.Charged = maps.Clone(e.Charge)
+			}
+		}
+		return nil
+	})
+}
+
+// Usage is what stands against the caps at now.
+func (l *Ledger) Usage(ctx context.Context, session string, now time.Time) (policy.Usage, error) {
+	totals, err := l.store.Totals(ctx, l.window(session, now))
+	if err != nil {
+		return policy.Usage{}, err
+	}
+	if err := checkClock(totals.Newest, now); err != nil {
+		return policy.Usage{}, err
+	}
+	return policy.Usage{Session: totals.Session, Day: totals.Day, TransactionsLastHour: totals.Transactions}, nil
+}
+
+// Pending is a reservation as recovery and receipts see it.
+type Pending struct {
+	ReservationID   string
+	ProposalID      string
+	Position        int
+	Session         string
+	Raw             []byte
+	Signature       solana.Signature
+	LastValidHeight uint64
+	Charge          map[solana.PublicKey]amount.Units
+	Signed          bool
+	Outcome         Outcome
+	Charged         map[solana.PublicKey]amount.Units
+}
+
+// Unresolved lists the reservations without a proven end, oldest first.
+func (l *Ledger) Unresolved(ctx context.Context) ([]Pending, error) {
+	return l.pending(ctx, Query{Scope: l.scope, Unresolved: true})
+}
+
+// OfProposal lists every reservation of a proposal, in the order they were made.
+func (l *Ledger) OfProposal(ctx context.Context, proposalID string) ([]Pending, error) {
+	return l.pending(ctx, Query{Scope: l.scope, ProposalID: proposalID})
+}
+
+// BySignature finds the proposal that a transaction belongs to.
+func (l *Ledger) BySignature(ctx context.Context, id solana.Signature) (string, error) {
+	entries, err := l.store.Entries(ctx, Query{Scope: l.scope, Signature: id})
+	if err != nil {
+		return "", err
+	}
+	if id.IsZero() || len(entries) == 0 {
+		return "", fault.New(fault.NotFound, "this signer made no transaction with this signature")
+	}
+	return entries[0].ProposalID, nil
+}
+
+// InFlight is how much SOL unresolved transactions of this wallet may still
+// take, and how many they are.
+func (l *Ledger) InFlight(ctx context.Context) (amount.Units, int, error) {
+	entries, err := l.store.Entries(ctx, Query{Scope: l.scope, Unresolved: true})
+	if err != nil {
+		return 0, 0, err
+	}
+	var total amount.Units
+	for _, entry := range entries {
+		if total, err = amount.Sum(total, entry.Charge[amount.SOL]); err != nil {
+			return 0, 0, fmt.Errorf("ledger: in flight: %w", err)
+		}
+	}
+	return total, len(entries), nil
+}
+
+func (l *Ledger) pending(ctx context.Context, query Query) ([]Pending, error) {
+	entries, err := l.store.Entries(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Pending, 0, len(entries))
+	for _, e := range entries {
+		list = append(list, Pending{
+			ReservationID: e.ID, ProposalID: e.ProposalID, Position: e.Position, Session: e.Session,
+			Raw: e.Raw, Signature: e.Signature, LastValidHeight: e.LastValidHeight,
+			Charge: e.Charge, Signed: e.Signed(), Outcome: e.Outcome, Charged: e.Charged,
+		})
+	}
+	return list, nil
+}

@@ -1,0 +1,126 @@
+// Package methods is the gate in front of every gRPC method of signerd: one
+// table says how often a connection may call it and how long a call may take.
+// A method that is missing from the table is refused, so a new one cannot slip
+// in ungoverned. Panics end here, as Internal. server, operator and app use it.
+package methods
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+
+	"countersign/shared/fault"
+	"countersign/shared/faultgrpc"
+	"countersign/signerd/internal/peer"
+)
+
+// Rule governs one method.
+type Rule struct {
+	// PerMinute is how often one connection may call it, with a burst of as many.
+	PerMinute int
+	// Timeout bounds one call.
+	Timeout time.Duration
+}
+
+// Table maps full method names to rules.
+type Table map[string]Rule
+
+// Gate enforces a table.
+type Gate struct {
+	table  Table
+	logger *slog.Logger
+
+	mu       sync.Mutex // guards limiters
+	limiters map[limiterKey]*rate.Limiter
+}
+
+type limiterKey struct{ session, method string }
+
+// maxLimiters bounds what many short connections can make us remember. Past
+// it everything is forgotten at once: a caller gains one burst and no memory.
+const maxLimiters = 4096
+
+// New makes a gate.
+func New(table Table, logger *slog.Logger) *Gate {
+	return &Gate{table: table, logger: logger, limiters: make(map[limiterKey]*rate.Limiter)}
+}
+
+// ServerOptions installs the gate in a gRPC server.
+func (g *Gate) ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream)}
+}
+
+func (g *Gate) admit(ctx context.Context, method string) (Rule, error) {
+	rule, ok := g.table[method]
+	if !ok {
+		return Rule{}, fault.New(fault.PeerRejected, "this method is not served here")
+	}
+	identity, ok := peer.FromContext(ctx)
+	if !ok {
+		return Rule{}, fault.New(fault.PeerRejected, "the connection carries no peer credentials")
+	}
+	if !g.limiter(identity.Session, method, rule).Allow() {
+		return Rule{}, fault.New(fault.Overloaded, "too many calls on this connection").After(time.Minute / time.Duration(rule.PerMinute))
+	}
+	return rule, nil
+}
+
+func (g *Gate) limiter(session, method string, rule Rule) *rate.Limiter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := limiterKey{session, method}
+	if limiter, ok := g.limiters[key]; ok {
+		return limiter
+	}
+	if len(g.limiters) >= maxLimiters {
+		clear(g.limiters)
+	}
+	limiter := rate.NewLimiter(rate.Every(time.Minute/time.Duration(rule.PerMinute)), rule.PerMinute)
+	g.limiters[key] = limiter
+	return limiter
+}
+
+func (g *Gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
+	defer g.contain(ctx, info.FullMethod, &err)
+	rule, err := g.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, faultgrpc.ToStatus(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rule.Timeout)
+	defer cancel()
+	return next(ctx, request)
+}
+
+func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer g.contain(stream.Context(), info.FullMethod, &err)
+	rule, err := g.admit(stream.Context(), info.FullMethod)
+	if err != nil {
+		return faultgrpc.ToStatus(err)
+	}
+	ctx, cancel := context.WithTimeout(stream.Context(), rule.Timeout)
+	defer cancel()
+	return next(server, timedStream{stream, ctx})
+}
+
+// contain turns a panic into an Internal fault. Its text goes to the log only.
+func (g *Gate) contain(ctx context.Context, method string, err *error) {
+	if thrown := recover(); thrown != nil {
+		g.logger.LogAttrs(ctx, slog.LevelError, "panic in a method",
+			slog.String("method", method), slog.Any("panic", thrown), slog.String("stack", string(debug.Stack())))
+		*err = faultgrpc.ToStatus(fault.New(fault.Internal, "something went wrong inside signerd"))
+	}
+}
+
+// timedStream is a stream whose context ends at the method's timeout.
+type timedStream struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // grpc.ServerStream hands its context out by method.
+}
+
+// Context implements grpc.ServerStream.
+func (s timedStream) Context() context.Context { return s.ctx }

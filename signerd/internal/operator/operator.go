@@ -1,0 +1,69 @@
+// Package operator is operator.sock: operator.v1 in terms of flow, for the
+// person who owns the wallet. app imports it.
+package operator
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	operatorv1 "countersign/proto/operator/v1"
+	"countersign/shared/amount"
+	"countersign/shared/faultgrpc"
+	"countersign/signerd/internal/flow"
+)
+
+// About is what GetStatus tells beside the flow's own state.
+type About struct {
+	KeyName string
+	Backend string
+	Version string
+}
+
+// Server answers operator.v1.
+type Server struct {
+	operatorv1.UnimplementedOperatorServiceServer
+	flow  *flow.Flow
+	about About
+}
+
+// New makes a server over a flow.
+func New(f *flow.Flow, about About) *Server { return &Server{flow: f, about: about} }
+
+// Register adds the service to a gRPC server.
+func (s *Server) Register(registrar grpc.ServiceRegistrar) {
+	operatorv1.RegisterOperatorServiceServer(registrar, s)
+}
+
+// GetStatus implements operator.v1.
+func (s *Server) GetStatus(context.Context, *operatorv1.GetStatusRequest) (*operatorv1.GetStatusResponse, error) {
+	wallet := s.flow.Wallet()
+	cluster, genesis := s.flow.Policy.Network()
+	return &operatorv1.GetStatusResponse{
+		Wallet: wallet[:], KeyName: s.about.KeyName, CustodyBackend: s.about.Backend,
+		Cluster: cluster, GenesisHash: genesis[:], PolicyVersion: s.flow.Policy.Version(),
+		SignerVersion: s.about.Version, StartedAt: timestamppb.New(s.flow.Started()),
+		UnresolvedTransactions: uint32(s.flow.Unresolved()), Sessions: uint32(s.flow.Sessions()),
+	}, nil
+}
+
+// GetLimits implements operator.v1.
+func (s *Server) GetLimits(ctx context.Context, _ *operatorv1.GetLimitsRequest) (*operatorv1.GetLimitsResponse, error) {
+	windows, now, err := s.flow.Limits(ctx, "")
+	if err != nil {
+		return nil, faultgrpc.ToStatus(err)
+	}
+	response := &operatorv1.GetLimitsResponse{AsOf: timestamppb.New(now)}
+	for _, w := range windows {
+		wire := &operatorv1.Window{
+			Name: w.Name, Decimals: uint32(w.Decimals), Cap: uint64(w.Cap),
+			Used: uint64(w.Used), Reserved: uint64(w.Reserved), Left: uint64(w.Left),
+		}
+		if w.Mint != amount.SOL {
+			wire.Mint = w.Mint[:]
+		}
+		response.Windows = append(response.Windows, wire)
+	}
+	return response, nil
+}

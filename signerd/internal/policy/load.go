@@ -1,0 +1,261 @@
+package policy
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"countersign/shared/amount"
+	"countersign/shared/solana"
+	"countersign/shared/stricttoml"
+	"countersign/signerd/internal/effects"
+)
+
+// LoadErrors are the faults of a policy file, with line and column.
+type LoadErrors = stricttoml.Errors
+
+// Limits of a policy file that no sensible owner meets.
+const (
+	maxMints    = 256
+	maxListed   = 4096
+	maxPerHour  = 100_000
+	maxDecimals = 18
+)
+
+// loader collects faults while it builds a policy, so that one run of
+// `policy check` shows all of them.
+type loader struct {
+	file   file
+	at     *stricttoml.Positions
+	found  LoadErrors
+	policy *Policy
+}
+
+// Load reads and checks a policy file. The error is of type LoadErrors.
+func Load(raw []byte) (*Policy, error) {
+	digest := sha256.Sum256(raw)
+	l := loader{policy: &Policy{version: hex.EncodeToString(digest[:8])}}
+	var err error
+	if l.at, err = stricttoml.Decode(raw, &l.file); err != nil {
+		return nil, err
+	}
+	l.network()
+	l.caps()
+	l.fees()
+	l.mints()
+	l.programs()
+	l.recipients()
+	l.tiers()
+	if len(l.found) > 0 {
+		slices.SortStableFunc(l.found, func(a, b stricttoml.Error) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		return nil, l.found
+	}
+	return l.policy, nil
+}
+
+func (l *loader) blame(path, format string, args ...any) {
+	l.found = append(l.found, l.at.Error(path, format, args...))
+}
+
+func (l *loader) network() {
+	l.policy.cluster = l.file.Network.Cluster
+	if !isWord(l.policy.cluster, 32) {
+		l.blame("network.cluster", "give the network a name of 1 to 32 plain characters without spaces")
+	}
+	genesis, err := solana.ParseHash(l.file.Network.GenesisHash)
+	if err != nil || genesis.IsZero() {
+		l.blame("network.genesis_hash", "must be the base58 genesis hash of the network")
+	}
+	l.policy.genesis = genesis
+}
+
+// isWord reports 1 to longest printable ASCII characters without spaces. Names
+// of the file stand in messages and in logs, where nothing else belongs.
+func isWord(text string, longest int) bool {
+	for _, r := range text {
+		if r <= ' ' || r > '~' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= longest
+}
+
+func (l *loader) caps() {
+	caps := l.file.Caps
+	sol := AssetCap{Mint: amount.SOL, Name: "SOL", Decimals: amount.SOLDecimals}
+	sol.PerTransaction = l.money("caps.per_transaction", caps.PerTransaction, sol)
+	sol.PerSession = l.money("caps.per_session", caps.PerSession, sol)
+	sol.PerDay = l.money("caps.per_day", caps.PerDay, sol)
+	l.policy.caps = append(l.policy.caps, sol)
+	l.policy.transactionsHour = l.count("caps.transactions_per_hour", caps.TransactionsPerHour)
+	l.policy.sessionsHour = l.count("sessions.per_hour", l.file.Sessions.PerHour)
+	l.policy.allowUncapped = l.file.AllowUncappedTokens
+}
+
+// count reads a number of times per hour. It must be there: the owner says in
+// so many words that there is no such limit.
+func (l *loader) count(path string, n *int) int {
+	switch {
+	case n == nil:
+		l.blame(path, "is missing; write 0 for no such limit")
+		return 0
+	case *n < 0 || *n > maxPerHour:
+		l.blame(path, "must lie between 0 (no such limit) and %d", maxPerHour)
+	}
+	return *n
+}
+
+// money reads an amount with its unit, such as "0.1 SOL". Every cap must be
+// there: one that is missing would be no limit at all.
+func (l *loader) money(path, text string, asset AssetCap) amount.Units {
+	number, unit, spaced := strings.Cut(text, " ")
+	if text == "" {
+		l.blame(path, "is missing; write it as \"0.1 %s\"", asset.Name)
+		return 0
+	}
+	if !spaced || unit != asset.Name {
+		l.blame(path, "must be an amount of %s, such as \"0.1 %s\"", asset.Name, asset.Name)
+		return 0
+	}
+	units, err := amount.ParseDecimal(number, asset.Decimals)
+	if err != nil && !errors.Is(err, amount.ErrZero) {
+		l.blame(path, "%v", err)
+	}
+	return units
+}
+
+func (l *loader) fees() {
+	sol := l.policy.caps[0]
+	l.policy.maxPriorityFee = l.money("fees.max_priority_fee", l.file.Fees.MaxPriorityFee, sol)
+	l.policy.maxTip = l.money("fees.max_tip", l.file.Fees.MaxTip, sol)
+}
+
+func (l *loader) mints() {
+	if len(l.file.Mint) > maxMints {
+		l.blame("mint", "more than %d mints", maxMints)
+		return
+	}
+	for i, table := range l.file.Mint {
+		l.mint(fmt.Sprintf("mint[%d]", i), table)
+	}
+}
+
+func (l *loader) mint(path string, table mintTable) {
+	address := l.mintAddress(path+".address", table.Address)
+	named := l.mintName(path+".name", table.Name)
+	if table.Decimals == nil || *table.Decimals < 0 || *table.Decimals > maxDecimals {
+		l.blame(path+".decimals", "must be the mint's own, between 0 and %d", maxDecimals)
+		return
+	}
+	if !named {
+		return // Without its unit no amount can be read.
+	}
+	asset := AssetCap{Mint: address, Name: table.Name, Decimals: uint8(*table.Decimals)}
+	asset.PerTransaction = l.money(path+".per_transaction", table.PerTransaction, asset)
+	asset.PerSession = l.money(path+".per_session", table.PerSession, asset)
+	asset.PerDay = l.money(path+".per_day", table.PerDay, asset)
+	l.policy.caps = append(l.policy.caps, asset)
+}
+
+func (l *loader) mintAddress(path, text string) solana.PublicKey {
+	address, err := solana.ParsePublicKey(text)
+	switch {
+	case err != nil:
+		l.blame(path, "%v", err)
+	case address == amount.SOL || address == solana.WrappedSOL:
+		l.blame(path, "SOL and wrapped SOL are capped by [caps]")
+	default:
+		if _, twice := l.policy.Cap(address); twice {
+			l.blame(path, "this mint has caps already")
+		}
+	}
+	return address
+}
+
+// mintName checks a unit. Two that differ only in case would be read as one.
+func (l *loader) mintName(path, name string) bool {
+	taken := func(asset AssetCap) bool { return strings.EqualFold(asset.Name, name) }
+	switch {
+	case !isWord(name, 16):
+		l.blame(path, "must be a unit of 1 to 16 plain characters without spaces")
+	case slices.ContainsFunc(l.policy.caps, taken):
+		l.blame(path, "this name is taken: a unit must mean one asset")
+	default:
+		return true
+	}
+	return false
+}
+
+func (l *loader) programs() {
+	l.policy.programs = map[effects.Flow]map[solana.PublicKey]struct{}{
+		effects.Swap:  l.keys("programs.swap", l.file.Programs.Swap),
+		effects.Claim: l.keys("programs.claim", l.file.Programs.Claim),
+	}
+}
+
+func (l *loader) keys(path string, texts []string) map[solana.PublicKey]struct{} {
+	if len(texts) > maxListed {
+		l.blame(path, "more than %d addresses", maxListed)
+		return nil
+	}
+	set := make(map[solana.PublicKey]struct{}, len(texts))
+	for i, text := range texts {
+		key, err := solana.ParsePublicKey(text)
+		if err != nil {
+			l.blame(path, "entry %d: %v", i+1, err)
+			continue
+		}
+		set[key] = struct{}{}
+	}
+	return set
+}
+
+func (l *loader) recipients() {
+	l.policy.recipientsAllowed = l.keys("recipients.allow", l.file.Recipients.Allow)
+	l.policy.recipientsDenied = l.keys("recipients.deny", l.file.Recipients.Deny)
+	l.policy.newRecipient = l.tier("recipients.new", l.file.Recipients.New, Human, Confirm)
+}
+
+func (l *loader) tiers() {
+	l.policy.tier = l.tier("tiers.default", l.file.Tiers.Default, Confirm, Auto)
+	l.policy.unguarded = l.tier("tiers.unguarded", l.file.Tiers.Unguarded, Human, Confirm)
+	sol := l.policy.caps[0]
+	if text := l.file.Tiers.AutoUpTo; text != nil {
+		line := l.money("tiers.auto_up_to", *text, sol)
+		l.policy.autoUpTo = &line
+	}
+	if text := l.file.Tiers.HumanAbove; text != nil {
+		line := l.money("tiers.human_above", *text, sol)
+		l.policy.humanAbove = &line
+	}
+}
+
+// tier reads a tier by name. weakest is the least that makes sense at path:
+// consent by nobody is not offered for what simulation alone speaks for.
+func (l *loader) tier(path string, text *string, missing, weakest Tier) Tier {
+	if text == nil {
+		return missing
+	}
+	var names []string
+	for _, tier := range []Tier{Auto, Confirm, Human, Deny} {
+		switch {
+		case tier < weakest:
+			continue
+		case tier.String() == *text:
+			return tier
+		}
+		names = append(names, tier.String())
+	}
+	if *text == Quorum.String() {
+		l.blame(path, "quorum is not available in this version")
+		return missing
+	}
+	l.blame(path, "must be one of %s", strings.Join(names, ", "))
+	return missing
+}

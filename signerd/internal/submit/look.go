@@ -1,0 +1,118 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"countersign/shared/jsonrpc"
+	"countersign/shared/solana"
+)
+
+// status is a transaction's status at one node.
+type status struct {
+	known  bool
+	slot   uint64
+	failed json.RawMessage
+	// settled is confirmed or finalized.
+	settled bool
+}
+
+// signatureStatus asks one node. history makes it search everything that it
+// keeps and not only the last few minutes.
+func (n *node) signatureStatus(ctx context.Context, id solana.Signature, history bool) (status, error) {
+	var answer struct {
+		Value []*struct {
+			Slot               uint64          `json:"slot"`
+			Err                json.RawMessage `json:"err"`
+			ConfirmationStatus string          `json:"confirmationStatus"`
+		} `json:"value"`
+	}
+	err := n.call(ctx, "getSignatureStatuses", []any{[]string{id.String()}, map[string]any{"searchTransactionHistory": history}}, &answer)
+	if err != nil {
+		return status{}, err
+	}
+	if len(answer.Value) != 1 {
+		return status{}, fmt.Errorf("%w: %d statuses for one signature", jsonrpc.ErrBadAnswer, len(answer.Value))
+	}
+	found := answer.Value[0]
+	if found == nil {
+		return status{}, nil
+	}
+	s := status{known: true, slot: found.Slot, settled: found.ConfirmationStatus == "confirmed" || found.ConfirmationStatus == "finalized"}
+	if !isNull(found.Err) {
+		s.failed = found.Err
+	}
+	return s, nil
+}
+
+func (n *node) finalizedHeight(ctx context.Context) (uint64, error) {
+	var height uint64
+	err := n.call(ctx, "getBlockHeight", []any{map[string]any{"commitment": "finalized"}}, &height)
+	return height, err
+}
+
+// view is what one node knows of the transaction.
+type view struct {
+	status status
+	// absent says that this node, whose finalized chain is past the last
+	// height at which the transaction could land, does not have it: neither in
+	// its statuses with history nor among its transactions.
+	absent bool
+	err    error
+}
+
+// see asks one node. The height is asked first: a status read after it cannot
+// miss a transaction that landed below it.
+func (a *attempt) see(ctx context.Context, n *node) view {
+	height, err := n.finalizedHeight(ctx)
+	past := err == nil && height > a.lastValid
+	// A resumed transaction may have landed long ago.
+	found, statusErr := n.signatureStatus(ctx, a.id, past || a.resumed)
+	if statusErr != nil {
+		return view{err: statusErr}
+	}
+	if found.known || !past {
+		return view{status: found, err: err}
+	}
+	meta, err := n.transaction(ctx, a.id)
+	switch {
+	case err != nil:
+		return view{err: err}
+	case meta == nil:
+		return view{absent: true}
+	}
+	// The status was hidden, but the transaction is there.
+	return view{status: meta.status()}
+}
+
+// look asks every node at once. One that has the transaction settled is
+// believed. It counts as expired only if some node proves it absent, and no
+// node that answers thinks otherwise.
+func (a *attempt) look(ctx context.Context) (Result, bool) {
+	ctx, cancel := context.WithTimeout(ctx, a.options.Timeout)
+	defer cancel()
+	views := make(chan view, len(a.nodes))
+	for _, n := range a.nodes {
+		go func() { views <- a.see(ctx, n) }()
+	}
+	absent, present := 0, 0
+	for range a.nodes {
+		v := <-views
+		switch {
+		case v.status.settled:
+			return a.landed(context.WithoutCancel(ctx), v.status), true
+		case v.absent:
+			absent++
+		case v.err != nil:
+			a.lastErr = v.err
+		default:
+			// Processed but not confirmed, or not yet past the height.
+			present++
+		}
+	}
+	if absent > 0 && present == 0 {
+		return a.expired(), true
+	}
+	return Result{}, false
+}

@@ -1,0 +1,138 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"countersign/shared/amount"
+	"countersign/shared/solana"
+)
+
+// meta is the chain's account of a transaction.
+type meta struct {
+	Slot              uint64          `json:"-"`
+	Err               json.RawMessage `json:"err"`
+	Fee               uint64          `json:"fee"`
+	PreBalances       []uint64        `json:"preBalances"`
+	PostBalances      []uint64        `json:"postBalances"`
+	PreTokenBalances  []tokenBalance  `json:"preTokenBalances"`
+	PostTokenBalances []tokenBalance  `json:"postTokenBalances"`
+	LogMessages       []string        `json:"logMessages"`
+}
+
+type tokenBalance struct {
+	Mint   solana.PublicKey `json:"mint"`
+	Owner  solana.PublicKey `json:"owner"`
+	Amount struct {
+		Amount   string `json:"amount"`
+		Decimals uint8  `json:"decimals"`
+	} `json:"uiTokenAmount"`
+}
+
+func (m *meta) status() status {
+	s := status{known: true, slot: m.Slot, settled: true}
+	if !isNull(m.Err) {
+		s.failed = m.Err
+	}
+	return s
+}
+
+// transaction asks one node for a confirmed transaction; nil if it has none.
+func (n *node) transaction(ctx context.Context, id solana.Signature) (*meta, error) {
+	var answer *struct {
+		Slot uint64 `json:"slot"`
+		Meta meta   `json:"meta"`
+	}
+	err := n.call(ctx, "getTransaction", []any{id.String(), map[string]any{
+		"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 0,
+	}}, &answer)
+	if err != nil || answer == nil {
+		return nil, err
+	}
+	answer.Meta.Slot = answer.Slot
+	return &answer.Meta, nil
+}
+
+const (
+	// metaTries is how often each node is asked for the account of a
+	// transaction that has just been confirmed: it may lag by a moment.
+	metaTries = 10
+	// metaTime bounds all of that together.
+	metaTime = 10 * time.Second
+)
+
+// readMeta reads the account back. Without one the outcome stands all the
+// same, and the ledger charges what was reserved.
+func (a *attempt) readMeta(ctx context.Context) (meta, bool) {
+	ctx, cancel := context.WithTimeout(ctx, metaTime)
+	defer cancel()
+	pause := time.NewTicker(a.options.Interval / 2)
+	defer pause.Stop()
+	for range metaTries {
+		for _, n := range a.nodes {
+			if got, err := n.transaction(ctx, a.id); err == nil && got != nil {
+				return *got, true
+			}
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return meta{}, false
+		}
+	}
+	return meta{}, false
+}
+
+// changesOf adds up what the wallet had before and after. Wrapped SOL of the
+// wallet is SOL. A gain and a loss of one asset are one change: the wallet's.
+func changesOf(raw []byte, wallet solana.PublicKey, m meta) []Change {
+	tx, err := solana.ParseTransaction(raw)
+	if err != nil {
+		return nil
+	}
+	if wallet.IsZero() {
+		wallet = tx.Message.Keys[0]
+	}
+	before, after := make(map[solana.PublicKey]amount.Units), make(map[solana.PublicKey]amount.Units)
+	decimals := map[solana.PublicKey]uint8{amount.SOL: amount.SOLDecimals}
+	if slot := slices.Index(tx.Message.Keys, wallet); slot >= 0 && slot < len(m.PreBalances) && slot < len(m.PostBalances) {
+		before[amount.SOL], after[amount.SOL] = amount.Units(m.PreBalances[slot]), amount.Units(m.PostBalances[slot])
+	}
+	if !addTokens(before, decimals, wallet, m.PreTokenBalances) || !addTokens(after, decimals, wallet, m.PostTokenBalances) {
+		return nil
+	}
+	var changes []Change
+	for mint, digits := range decimals {
+		change := Change{Mint: mint, Decimals: digits, Out: before[mint].Less(after[mint]), In: after[mint].Less(before[mint])}
+		if change.Out != 0 || change.In != 0 {
+			changes = append(changes, change)
+		}
+	}
+	slices.SortFunc(changes, func(x, y Change) int { return slices.Compare(x.Mint[:], y.Mint[:]) })
+	return changes
+}
+
+func addTokens(total map[solana.PublicKey]amount.Units, decimals map[solana.PublicKey]uint8, wallet solana.PublicKey, balances []tokenBalance) bool {
+	for _, balance := range balances {
+		if balance.Owner != wallet {
+			continue
+		}
+		mint := balance.Mint
+		if mint == solana.WrappedSOL {
+			mint = amount.SOL
+		} else {
+			decimals[mint] = balance.Amount.Decimals
+		}
+		units, err := strconv.ParseUint(balance.Amount.Amount, 10, 64)
+		if err != nil {
+			return false
+		}
+		if total[mint], err = amount.Sum(total[mint], amount.Units(units)); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,272 @@
+// Package submit sends signed transactions and finds out what became of them.
+// It has RPC clients of its own, so that what judged a transaction and what
+// reports on it share nothing but the node's address.
+//
+// flow imports it. It promises invariant I7: nothing is called sent-and-failed
+// that may still land; "expired" is said only when it is proven; "landed" only
+// at confirmed commitment or better; and it only ever sends the very bytes
+// that were signed.
+package submit
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/custody"
+	"countersign/signerd/internal/ledger"
+	"countersign/signerd/internal/txerror"
+)
+
+// Outcome is the ledger's.
+type Outcome = ledger.Outcome
+
+// The outcomes, as the ledger names them.
+const (
+	Unknown      = ledger.Unknown
+	NothingSent  = ledger.NothingSent
+	Landed       = ledger.Landed
+	LandedFailed = ledger.LandedFailed
+	Expired      = ledger.Expired
+)
+
+// TxError is why a transaction failed on chain.
+type TxError = txerror.Error
+
+// Change is what a transaction really did to one asset of the wallet, the
+// network fee included.
+type Change struct {
+	Mint     solana.PublicKey `json:"mint"`
+	Decimals uint8            `json:"decimals"`
+	Out      amount.Units     `json:"out,omitempty"`
+	In       amount.Units     `json:"in,omitempty"`
+}
+
+// Result is what is known at the end.
+type Result struct {
+	Outcome   Outcome
+	Signature solana.Signature
+	// Slot, Fee and Changes are the chain's own account of a transaction that
+	// landed. Changes is empty where no node would tell.
+	Slot    uint64
+	Fee     amount.Units
+	Changes []Change
+	// Err is set for LandedFailed, and for a refusal before sending that has a
+	// reason on chain.
+	Err *TxError
+	// Fault says, for everything but Landed, what the user is told.
+	Fault *fault.Fault
+}
+
+// Options adjust a sender; zero values mean the defaults.
+type Options struct {
+	// Wallet is whose changes are read back; the fee payer's if zero.
+	Wallet solana.PublicKey
+	// Timeout bounds one call, 10 s by default.
+	Timeout time.Duration
+	// Interval is the time between looks and between broadcasts, 2 s by default.
+	Interval time.Duration
+}
+
+const (
+	defaultTimeout  = 10 * time.Second
+	defaultInterval = 2 * time.Second
+)
+
+// Sender sends through the first node that can be reached, and believes any
+// node that knows the outcome.
+type Sender struct {
+	nodes   []*node
+	options Options
+}
+
+// New makes a sender for one or more RPC addresses.
+func New(endpoints []string, options Options) (*Sender, error) {
+	if len(endpoints) == 0 {
+		return nil, errors.New("at least one RPC address is needed")
+	}
+	if options.Timeout == 0 {
+		options.Timeout = defaultTimeout
+	}
+	if options.Interval == 0 {
+		options.Interval = defaultInterval
+	}
+	s := &Sender{options: options}
+	for _, endpoint := range endpoints {
+		n, err := newNode(endpoint, options.Timeout)
+		if err != nil {
+			return nil, err
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	return s, nil
+}
+
+// Submit sends a signed transaction and follows it to a proven end, or until
+// ctx ends. progress is called with "sent" once the bytes may be on their way.
+func (s *Sender) Submit(ctx context.Context, signed custody.Signed, lastValidHeight uint64, progress func(stage string)) Result {
+	if !signed.Stamped() {
+		return Result{Outcome: NothingSent, Fault: fault.New(fault.Internal, "a transaction was to be sent before it was signed")}
+	}
+	return s.submit(ctx, signed.Raw(), signed.ID(), lastValidHeight, progress)
+}
+
+func (s *Sender) submit(ctx context.Context, raw []byte, id solana.Signature, lastValidHeight uint64, progress func(string)) Result {
+	a := s.attempt(raw, id, lastValidHeight)
+	if result, done := a.firstSend(ctx); done {
+		return result
+	}
+	progress("sent")
+	return a.follow(ctx)
+}
+
+// Resume follows bytes that an earlier run may have sent. It never answers
+// NothingSent.
+func (s *Sender) Resume(ctx context.Context, raw []byte, id solana.Signature, lastValidHeight uint64, progress func(stage string)) Result {
+	a := s.attempt(raw, id, lastValidHeight)
+	a.resumed = true
+	progress("sent")
+	return a.follow(ctx)
+}
+
+// attempt is one transaction on its way.
+type attempt struct {
+	*Sender
+	raw       []byte
+	wire      string
+	id        solana.Signature
+	lastValid uint64
+	// resumed says that earlier sends are not ours to know.
+	resumed bool
+	lastErr error
+}
+
+func (s *Sender) attempt(raw []byte, id solana.Signature, lastValid uint64) *attempt {
+	return &attempt{Sender: s, raw: raw, wire: base64.StdEncoding.EncodeToString(raw), id: id, lastValid: lastValid}
+}
+
+// firstSend tries node after node for as long as it is certain that nothing
+// has left. It is done where nothing was sent at all.
+func (a *attempt) firstSend(ctx context.Context) (Result, bool) {
+	var refused error
+	for _, n := range a.nodes {
+		err := n.send(ctx, a.wire, a.id, false)
+		switch verdict := classify(err); verdict {
+		case maySend, isLanded:
+			a.lastErr = err
+			return Result{}, false
+		case neverLeft:
+			refused = err
+		case provenRefused:
+			return a.refusal(err), true
+		}
+	}
+	return Result{
+		Outcome: NothingSent, Signature: a.id,
+		Fault: fault.New(fault.RPCUnavailable, "no RPC node can be reached; nothing was sent").Because(refused),
+	}, true
+}
+
+// refusal words a refusal that proves that nothing was forwarded.
+func (a *attempt) refusal(err error) Result {
+	result := Result{Outcome: NothingSent, Signature: a.id}
+	failed, raw := preflightError(err, topPrograms(a.raw))
+	switch {
+	case raw == nil:
+		result.Fault = fault.New(fault.TransactionMalformed, "the RPC node refused the transaction as malformed; nothing was sent").Because(err)
+		return result
+	case txerror.IsBlockhashNotFound(raw):
+		result.Fault = fault.New(fault.BlockhashExpired, "the transaction is too old to be sent; nothing was sent").Because(err)
+	case failed.Code == "InsufficientFundsForFee" || failed.Code == "AccountNotFound" || failed.Code == "InsufficientFundsForRent":
+		result.Fault = fault.New(fault.InsufficientFunds, "%s; nothing was sent", failed.Text).Because(err)
+	default:
+		result.Fault = fault.New(fault.SimulationFailed, "the node's last check failed: %s; nothing was sent", failed.Text).Because(err)
+	}
+	result.Err = &failed
+	return result
+}
+
+// follow looks and sends again in turn until the end is proven or ctx ends.
+func (a *attempt) follow(ctx context.Context) Result {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	// The first send went out a moment ago, unless this is a resumption.
+	send := a.resumed
+	for {
+		select {
+		case <-ctx.Done():
+			return a.unknown(ctx.Err())
+		case <-timer.C:
+		}
+		if result, done := a.look(ctx); done {
+			return result
+		}
+		if send {
+			a.sendAgain(ctx)
+		}
+		send = true
+		timer.Reset(a.options.Interval)
+	}
+}
+
+// sendAgain sends the same bytes. Whatever comes back proves nothing: an
+// earlier copy may be on its way.
+func (a *attempt) sendAgain(ctx context.Context) {
+	for _, n := range a.nodes {
+		err := n.send(ctx, a.wire, a.id, true)
+		if err != nil {
+			a.lastErr = err
+		}
+		if classify(err) != neverLeft {
+			return
+		}
+	}
+}
+
+func (a *attempt) unknown(cause error) Result {
+	return Result{
+		Outcome: Unknown, Signature: a.id,
+		Fault: fault.New(fault.OutcomeUnknown, "the transaction was sent and may still land; its outcome is not known yet").
+			Because(errors.Join(cause, a.lastErr)),
+	}
+}
+
+func (a *attempt) expired() Result {
+	return Result{
+		Outcome: Expired, Signature: a.id,
+		Fault: fault.New(fault.ProvenExpired, "the transaction did not land in time"),
+	}
+}
+
+func (a *attempt) landed(ctx context.Context, found status) Result {
+	result := Result{Outcome: Landed, Signature: a.id, Slot: found.slot}
+	meta, ok := a.readMeta(ctx)
+	if ok {
+		result.Fee = amount.Units(meta.Fee)
+		result.Changes = changesOf(a.raw, a.options.Wallet, meta)
+	}
+	if found.failed != nil {
+		result.Outcome = LandedFailed
+		failed := txerror.Describe(found.failed, meta.LogMessages, topPrograms(a.raw))
+		result.Err = &failed
+		result.Fault = fault.New(fault.FailedOnChain, "the transaction landed and failed on chain: %s", failed.Text)
+	}
+	return result
+}
+
+// topPrograms are the programs of the top-level instructions.
+func topPrograms(raw []byte) []solana.PublicKey {
+	tx, err := solana.ParseTransaction(raw)
+	if err != nil {
+		return nil
+	}
+	programs := make([]solana.PublicKey, 0, len(tx.Message.Instructions))
+	for _, instruction := range tx.Message.Instructions {
+		programs = append(programs, tx.Message.Keys[instruction.Program])
+	}
+	return programs
+}
