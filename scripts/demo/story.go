@@ -70,7 +70,9 @@ func tell(ctx context.Context, s *stack.Stack, t *teller) error {
 }
 
 // look is what the observer sees of the wallet.
-func (s *story) look(ctx context.Context) (view, error) { return observe(ctx, s.stack) }
+func (s *story) look(ctx context.Context) (stack.View, error) {
+	return s.stack.Observe(ctx, s.stack.World.TokenMint)
+}
 
 func (s *story) quoteFirst(ctx context.Context) error {
 	s.chapter("A quote, which is only a look")
@@ -123,12 +125,12 @@ func (s *story) confirm(ctx context.Context) error {
 
 // agrees compares what the observer sees with what the result says, to the
 // last base unit.
-func (s *story) agrees(ctx context.Context, before view, done stack.Write) error {
+func (s *story) agrees(ctx context.Context, before stack.View, done stack.Write) error {
 	after, err := s.look(ctx)
 	if err != nil {
 		return err
 	}
-	solOut, solIn, err := done.Told(solName)
+	solOut, solIn, err := done.Told(s.stack.World.WSOL)
 	if err != nil {
 		return err
 	}
@@ -138,10 +140,10 @@ func (s *story) agrees(ctx context.Context, before view, done stack.Write) error
 	}
 	s.say("   observer: before %s", before)
 	s.say("   observer: after  %s", after)
-	if err := s.check(after.lamports+solOut == before.lamports+solIn, "the wallet's SOL changed by exactly what the receipt says (-%d +%d lamports)", solOut, solIn); err != nil {
+	if err := s.check(after.Lamports+solOut == before.Lamports+solIn, "the wallet's SOL changed by exactly what the receipt says (-%d +%d lamports)", solOut, solIn); err != nil {
 		return err
 	}
-	return s.check(after.tokens+tokenOut == before.tokens+tokenIn, "its tokens by exactly what the receipt says (-%d +%d base units)", tokenOut, tokenIn)
+	return s.check(after.Tokens+tokenOut == before.Tokens+tokenIn, "its tokens by exactly what the receipt says (-%d +%d base units)", tokenOut, tokenIn)
 }
 
 func (s *story) replay(ctx context.Context) error {
@@ -161,7 +163,7 @@ func (s *story) replay(ctx context.Context) error {
 	return s.unchanged(ctx, before)
 }
 
-func (s *story) unchanged(ctx context.Context, before view) error {
+func (s *story) unchanged(ctx context.Context, before stack.View) error {
 	after, err := s.look(ctx)
 	if err != nil {
 		return err
@@ -263,7 +265,7 @@ func (s *story) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.check(after.lamports > before.lamports, "the wallet is richer by the claim")
+	return s.check(after.Lamports > before.Lamports, "the wallet is richer by the claim")
 }
 
 func (s *story) audit(ctx context.Context) error {

@@ -230,7 +230,7 @@ func TestFaultsComeAndGo(t *testing.T) {
 		_, err := eye.Balance(t.Context(), wallet)
 		return err != nil
 	}
-	if err := chain.Fault(t.Context(), Fault{Method: "getBalance", Kind: "http429", Count: 2, RetryAfterS: 1}); err != nil {
+	if err := chain.Fault(t.Context(), Fault{Method: "getBalance", Kind: HTTP429, Count: 2, RetryAfterS: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for call, want := range []bool{true, true, false} {
@@ -238,7 +238,7 @@ func TestFaultsComeAndGo(t *testing.T) {
 			t.Errorf("call %d: fails = %t, want %t", call, !want, want)
 		}
 	}
-	if err := chain.Fault(t.Context(), Fault{Method: "getBalance", Kind: "http429", Count: 2}); err != nil {
+	if err := chain.Fault(t.Context(), Fault{Method: "getBalance", Kind: HTTP429, Count: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := chain.ClearFaults(t.Context()); err != nil {
@@ -255,6 +255,56 @@ func TestFaultsComeAndGo(t *testing.T) {
 	}
 	if err := chain.Fault(t.Context(), Fault{Method: "getBalance", Kind: "no such kind", Count: 1}); err == nil {
 		t.Error("a fault of no known kind was accepted")
+	}
+}
+
+func TestFaultsLieAboutABalance(t *testing.T) {
+	chain, eye := startReal(t)
+	wallet := newKey(t).PublicKey().String()
+	const lamports = 1<<63 + 1
+	if err := chain.Fault(t.Context(), Fault{Kind: LieBalance, Pubkey: wallet, Lamports: lamports}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := eye.Balance(t.Context(), wallet); err != nil || got != lamports {
+		t.Errorf("balance = %d, %v", got, err)
+	}
+}
+
+// TestFaultsHideAndDelayASend holds a transaction back, then says it never was.
+func TestFaultsHideAndDelayASend(t *testing.T) {
+	chain, eye := startReal(t)
+	wallet := newKey(t)
+	if err := chain.Airdrop(t.Context(), wallet.PublicKey().String(), 1_000_000_000); err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range []Fault{{Kind: DelayLand, Slots: 5, Count: 1}, {Kind: HideStatus, Method: "getTransaction", Count: 1}} {
+		if err := chain.Fault(t.Context(), fault); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signature := send(t, chain, wallet, solana.NewInstruction(solana.SystemProgramID, solana.AccountMetaSlice{
+		solana.Meta(wallet.PublicKey()).SIGNER().WRITE(), solana.Meta(wallet.PublicKey()).WRITE(),
+	}, []byte{2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}))
+	balance := func() uint64 {
+		got, err := eye.At(observer.Processed).Balance(t.Context(), wallet.PublicKey().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	settle(t, chain)
+	if got := balance(); got != 1_000_000_000 {
+		t.Errorf("balance after 3 of 5 slots = %d", got)
+	}
+	settle(t, chain)
+	settle(t, chain)
+	if got := balance(); got != 1_000_000_000-5000 {
+		t.Errorf("balance after landing = %d", got)
+	}
+	for _, want := range []bool{false, true} {
+		if _, ok, err := eye.Transaction(t.Context(), signature); err != nil || ok != want {
+			t.Errorf("transaction is there: %t, %v; want %t", ok, err, want)
+		}
 	}
 }
 

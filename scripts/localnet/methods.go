@@ -63,18 +63,49 @@ func AddFixtures(ctx context.Context, c *Chain) error {
 	return nil
 }
 
-// Fault is a misbehaviour of the chain's RPC for the next calls of a method.
-// README.md of scripts/devchain lists the kinds and which fields each reads.
+// Kinds of faults. The first five spoil any method, the others those they are
+// about.
+const (
+	// Delay answers Ms later.
+	Delay = "delay"
+	// Hang never answers.
+	Hang = "hang"
+	// HTTP429 refuses, and asks to wait RetryAfterS.
+	HTTP429 = "http_429"
+	// HTTP500 refuses.
+	HTTP500 = "http_500"
+	// Garbage is an answer that breaks off.
+	Garbage = "garbage"
+	// Drop forgets a sent transaction and says that it went well.
+	Drop = "drop"
+	// LandFail lets a sent transaction land and answers with an error.
+	LandFail = "land_then_error"
+	// DelayLand lets a sent transaction land Slots later.
+	DelayLand = "delay_land"
+	// LieSimulation hides what a transaction would do.
+	LieSimulation = "lie_simulation"
+	// LieBalance says that Pubkey has Lamports.
+	LieBalance = "lie_balance"
+	// HideStatus denies knowing any transaction.
+	HideStatus = "hide_status"
+	// WrongGenesis names another chain.
+	WrongGenesis = "wrong_genesis"
+)
+
+// Fault is a misbehaviour of the chain's RPC.
 type Fault struct {
-	Method string `json:"method"`
+	// Method is whose calls are spoilt; those of all methods if empty.
+	Method string `json:"method,omitempty"`
 	Kind   string `json:"kind"`
-	// Count is how many calls it spoils.
-	Count       int    `json:"count,omitempty"`
-	Ms          int    `json:"ms,omitempty"`
-	Slots       int    `json:"slots,omitempty"`
-	RetryAfterS int    `json:"retryAfterS,omitempty"`
-	Pubkey      string `json:"pubkey,omitempty"`
-	Lamports    uint64 `json:"lamports,omitempty"`
+	// Count is how many calls are spoilt; all until ClearFaults if zero.
+	Count       int `json:"count,omitempty"`
+	Ms          int `json:"ms,omitempty"`
+	Slots       int `json:"slots,omitempty"`
+	RetryAfterS int `json:"retryAfterS,omitempty"`
+	// Status is the HTTP status of LandFail; a JSON-RPC error if zero.
+	Status   int    `json:"status,omitempty"`
+	Pubkey   string `json:"pubkey,omitempty"`
+	Lamports uint64 `json:"lamports,omitempty"`
 }
 
 // Fault makes the chain misbehave.

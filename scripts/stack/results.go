@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"countersign/scripts/mcpclient"
@@ -83,13 +84,11 @@ func CallWrite(ctx context.Context, client *mcpclient.Client, tool string, argum
 	return write, nil
 }
 
-// With copies arguments and adds one.
+// With copies arguments and sets one.
 func With(arguments map[string]any, key string, value any) map[string]any {
-	more := map[string]any{key: value}
-	for k, v := range arguments {
-		more[k] = v
-	}
-	return more
+	changed := maps.Clone(arguments)
+	changed[key] = value
+	return changed
 }
 
 // Told is what a landed result says that one asset of the wallet gained or

@@ -32,7 +32,8 @@ const Funds = 10_000_000_000
 type Options struct {
 	// Dir holds everything that is written. It must exist.
 	Dir string
-	// SocketDir holds the sockets, whose paths must be short; Dir if empty.
+	// SocketDir holds the sockets, whose paths must be short; a folder in Dir if
+	// empty.
 	SocketDir string
 	// Bin holds the binaries mcpd and signerd.
 	Bin string
@@ -67,9 +68,6 @@ type Stack struct {
 
 // Start brings everything up: chain, fixtures, a new key, signerd, sandbox, funds.
 func Start(ctx context.Context, options Options) (*Stack, error) {
-	if options.SocketDir == "" {
-		options.SocketDir = options.Dir
-	}
 	if options.Log == nil {
 		options.Log = io.Discard
 	}
@@ -117,13 +115,8 @@ func (s *Stack) start(ctx context.Context) error {
 func (s *Stack) initSigner(ctx context.Context) error {
 	if _, err := s.Signerd(ctx, "", "init", "--cluster", "local", "--genesis-hash", s.Chain.GenesisHash, "--rpc", s.Chain.RPCURL,
 		"--backend", "file", "--passphrase-file", filepath.Join(s.options.Dir, "passphrase"),
-		"--state-dir", filepath.Join(s.options.Dir, "state")); err != nil {
+		"--state-dir", s.StateDir(), "--socket-dir", s.socketDir()); err != nil {
 		return fmt.Errorf("signerd init: %w", err)
-	}
-	if s.options.SocketDir != s.options.Dir {
-		if err := appendFile(s.SignerdConfig, fmt.Sprintf("\n[sockets]\ndir = %q\n", s.options.SocketDir)); err != nil {
-			return err
-		}
 	}
 	if err := replaceInFile(s.PolicyFile, s.options.Policy); err != nil {
 		return err
@@ -175,11 +168,19 @@ func (s *Stack) Environment() []string {
 	return []string{"HOME=" + s.options.Dir, "PATH=/usr/bin:/bin"}
 }
 
+// socketDir holds both sockets and nothing else.
+func (s *Stack) socketDir() string {
+	if s.options.SocketDir != "" {
+		return s.options.SocketDir
+	}
+	return filepath.Join(s.options.Dir, "run")
+}
+
 // AgentSocket is where mcpd reaches signerd.
-func (s *Stack) AgentSocket() string { return filepath.Join(s.options.SocketDir, "agent.sock") }
+func (s *Stack) AgentSocket() string { return filepath.Join(s.socketDir(), "agent.sock") }
 
 // OperatorSocket is where a person reaches signerd.
-func (s *Stack) OperatorSocket() string { return filepath.Join(s.options.SocketDir, "operator.sock") }
+func (s *Stack) OperatorSocket() string { return filepath.Join(s.socketDir(), "operator.sock") }
 
 // StateDir is signerd's state folder.
 func (s *Stack) StateDir() string { return filepath.Join(s.options.Dir, "state") }
@@ -235,14 +236,6 @@ func (s *Stack) Close() error {
 		s.Chain.Stop()
 	}
 	return errors.Join(all...)
-}
-
-func appendFile(path, text string) error {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(raw, text...), 0o600)
 }
 
 func replaceInFile(path string, replacements []Replacement) error {

@@ -134,7 +134,7 @@ var table = map[Code]Advice{
 	WalletBusy:        {Conflict, "Another transaction of this wallet is under way; wait for its receipt, then call again.", true},
 
 	AlreadyLanded: {Conflict, "This very transaction is on chain already: ask get_receipt, and do not repeat the call.", false},
-	FailedOnChain: {Conflict, "Only the fee was spent; call again without confirm for a new proposal.", true},
+	FailedOnChain: {Conflict, "The receipt says what was spent; call again without confirm for a new proposal.", true},
 	ProvenExpired: {Conflict, "It can no longer land and nothing was spent; call again without confirm for a new proposal.", true},
 
 	SignerUnavailable:   {Operational, "Start signerd, or check the socket path in mcpd.toml.", true},

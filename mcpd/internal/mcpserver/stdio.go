@@ -23,8 +23,8 @@ const (
 	maxCalls = 16
 	// After the input ends, answers that are nearly there get lastWords; then
 	// everything is cancelled, and what still runs gets winding.
-	lastWords = 50 * time.Millisecond
-	winding   = 30 * time.Millisecond
+	lastWords = 40 * time.Millisecond
+	winding   = 25 * time.Millisecond
 )
 
 // stdio is one connection. mcp-go has a transport of its own, which reads lines

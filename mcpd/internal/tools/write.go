@@ -188,6 +188,9 @@ func outcomeWords(receipt propose.Receipt) string {
 	case propose.Landed:
 		return "Landed: confirmed on chain."
 	case propose.LandedFailed:
+		if landedBefore(receipt) {
+			return "A transaction of the batch landed and failed on chain; the ones before it landed and stand. See each below."
+		}
 		return "Landed and failed on chain: the fee was spent, nothing else moved."
 	case propose.Expired:
 		return "Expired: it provably did not land and no longer can. Nothing was spent."
@@ -198,6 +201,15 @@ func outcomeWords(receipt propose.Receipt) string {
 	case propose.Unknown:
 	}
 	return "Unknown: it may have landed or may still land. Ask get_receipt with proposal_id " + receipt.ProposalID + "; do not repeat the call."
+}
+
+func landedBefore(receipt propose.Receipt) bool {
+	for _, tx := range receipt.Transactions {
+		if tx.Outcome == propose.Landed {
+			return true
+		}
+	}
+	return false
 }
 
 // outcomeFault gives every outcome but a clean one its fault.

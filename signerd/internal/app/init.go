@@ -25,6 +25,7 @@ type initFlags struct {
 	backend    string
 	passphrase string
 	stateDir   string
+	socketDir  string
 }
 
 func (c *console) initCommand() *cobra.Command {
@@ -47,6 +48,7 @@ with --genesis-hash.`,
 	cmd.Flags().StringVar(&flags.backend, "backend", config.DefaultBackend(), "key store: "+config.Backends())
 	cmd.Flags().StringVar(&flags.passphrase, "passphrase-file", "", "file with the passphrase of the file backend (created with a random one if missing)")
 	cmd.Flags().StringVar(&flags.stateDir, "state-dir", "", "state folder (default: the platform's)")
+	cmd.Flags().StringVar(&flags.socketDir, "socket-dir", "", "folder of the two sockets (default: run, in the state folder)")
 	return cmd
 }
 
@@ -129,7 +131,7 @@ func (c *console) writeConfig(path string, flags initFlags) error {
 		return fmt.Errorf("create configuration folder: %w", err)
 	}
 	return c.keepOrWrite(path, config.Default(config.Template{
-		StateDir: flags.stateDir, Backend: flags.backend, PassphraseFile: flags.passphrase, RPC: flags.rpc,
+		StateDir: flags.stateDir, Backend: flags.backend, PassphraseFile: flags.passphrase, RPC: flags.rpc, SocketDir: flags.socketDir,
 	}))
 }
 

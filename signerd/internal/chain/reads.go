@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
@@ -91,32 +92,21 @@ const accountsPerCall = 100
 
 // Accounts reads accounts; a key without an account is absent from the map.
 func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]Account, error) {
-	accounts, _, err := c.accountsAt(ctx, keys)
-	return accounts, err
-}
-
-// accountsAt is Accounts with the lowest slot that an answer was made at.
-func (c *Client) accountsAt(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]Account, uint64, error) {
 	all := make(map[solana.PublicKey]Account, len(keys))
-	lowest := ^uint64(0)
 	for len(keys) > 0 {
 		batch := keys[:min(len(keys), accountsPerCall)]
 		keys = keys[len(batch):]
 		answer, err := ask(ctx, c, methodMany, manyParams(batch), checkMany(batch))
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		accounts, err := readAccounts(batch, answer.Value)
 		if err != nil {
-			return nil, 0, badAnswer(methodMany, err)
+			return nil, badAnswer(methodMany, err)
 		}
-		for key, account := range accounts {
-			all[key] = account
-		}
-		slot, _ := answer.slot() // checkMany has seen that it is there.
-		lowest = min(lowest, slot)
+		maps.Copy(all, accounts)
 	}
-	return all, lowest, nil
+	return all, nil
 }
 
 const methodMany = "getMultipleAccounts"
@@ -157,9 +147,9 @@ func (c *Client) HighestBalance(ctx context.Context, key solana.PublicKey) (amou
 	return highest, nil
 }
 
-// HighestTokens is, for each token account, the largest amount that any
-// answering node reports. Keys that hold no token account are absent.
-func (c *Client) HighestTokens(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]amount.Units, error) {
+// HighestTokens is, for each key that any answering node shows as a token
+// account of owner, the largest amount that any reports.
+func (c *Client) HighestTokens(ctx context.Context, owner solana.PublicKey, keys []solana.PublicKey) (map[solana.PublicKey]amount.Units, error) {
 	highest := make(map[solana.PublicKey]amount.Units, len(keys))
 	for len(keys) > 0 {
 		batch := keys[:min(len(keys), accountsPerCall)]
@@ -174,7 +164,7 @@ func (c *Client) HighestTokens(ctx context.Context, keys []solana.PublicKey) (ma
 				return nil, badAnswer(methodMany, err)
 			}
 			for key, account := range accounts {
-				if token, ok := ParseToken(account); ok {
+				if token, ok := ParseToken(account); ok && token.Owner == owner {
 					highest[key] = max(highest[key], token.Amount)
 				}
 			}

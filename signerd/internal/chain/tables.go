@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"countersign/shared/fault"
 	"countersign/shared/solana"
@@ -18,17 +19,40 @@ const (
 	maxTableAddresses  = 256
 )
 
-// Tables reads the lookup tables that a message names. Any that cannot be
-// resolved is a fault: an unread table could hide anybody.
+// Tables reads the lookup tables that a message names, from every node that
+// answers. Any that cannot be resolved, or that two nodes show differently, is
+// a fault: an unread table could hide anybody.
 func (c *Client) Tables(ctx context.Context, lookups []solana.Lookup) (decode.Tables, error) {
 	keys := make([]solana.PublicKey, 0, len(lookups))
 	for _, lookup := range lookups {
 		keys = append(keys, lookup.Table)
 	}
-	accounts, slot, err := c.accountsAt(ctx, keys)
+	if len(keys) > accountsPerCall {
+		return nil, fault.New(fault.TransactionMalformed, "the transaction names more than %d lookup tables", accountsPerCall)
+	}
+	answers, err := askAll(ctx, c, methodMany, manyParams(keys), checkMany(keys))
 	if err != nil {
 		return nil, err
 	}
+	var agreed decode.Tables
+	for _, answer := range answers {
+		tables, err := readTables(keys, answer)
+		if err != nil {
+			return nil, err
+		}
+		if agreed, err = agree(agreed, tables); err != nil {
+			return nil, err
+		}
+	}
+	return agreed, nil
+}
+
+func readTables(keys []solana.PublicKey, answer manyAccounts) (decode.Tables, error) {
+	accounts, err := readAccounts(keys, answer.Value)
+	if err != nil {
+		return nil, badAnswer(methodMany, err)
+	}
+	slot, _ := answer.slot() // checkMany has seen that it is there.
 	tables := make(decode.Tables, len(keys))
 	for _, key := range keys {
 		account, ok := accounts[key]
@@ -42,6 +66,22 @@ func (c *Client) Tables(ctx context.Context, lookups []solana.Lookup) (decode.Ta
 		tables[key] = addresses
 	}
 	return tables, nil
+}
+
+// agree keeps what both show. Tables only grow, so a node that is behind shows
+// the same addresses, and fewer of them.
+func agree(agreed, tables decode.Tables) (decode.Tables, error) {
+	if agreed == nil {
+		return tables, nil
+	}
+	for key, addresses := range tables {
+		both := min(len(addresses), len(agreed[key]))
+		if !slices.Equal(addresses[:both], agreed[key][:both]) {
+			return nil, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about lookup table %s", key)
+		}
+		agreed[key] = addresses[:both]
+	}
+	return agreed, nil
 }
 
 // parseTable returns the addresses that are settled: those of an extension

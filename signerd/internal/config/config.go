@@ -171,6 +171,7 @@ type Template struct {
 	Backend        string
 	PassphraseFile string
 	RPC            []string
+	SocketDir      string
 }
 
 // Default is a commented file. An empty field of the template is left to its
@@ -200,7 +201,7 @@ func Default(t Template) []byte {
 	}
 	line(true, "rpc", "["+strings.Join(quoted, ", ")+"]")
 	out.WriteString("\n[sockets]\n# Accounts that may connect; our own if not set.\n")
-	line(false, "dir", quote("/run/countersign"))
+	line(t.SocketDir != "", "dir", quote(orElse(t.SocketDir, "/run/countersign")))
 	line(false, "agent_uids", "[1000]")
 	line(false, "operator_uids", "[1000]")
 	out.WriteString("\n[log]\n")

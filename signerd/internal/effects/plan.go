@@ -34,6 +34,9 @@ func (d *Draft) exposed() []*ownAccount {
 // what may leave and plus what must arrive, and the wallet likewise.
 func (d Draft) Plan(h Holdings) (guard.Plan, error) {
 	var plan guard.Plan
+	if err := d.compareHoldings(h); err != nil {
+		return plan, err
+	}
 	lines := make(map[solana.PublicKey]bool)
 	for _, own := range d.exposed() {
 		mint := asset(own.mint)
@@ -50,6 +53,26 @@ func (d Draft) Plan(h Holdings) (guard.Plan, error) {
 	var err error
 	plan.Floor, err = d.floor(h, !lines[amount.SOL])
 	return plan, err
+}
+
+// compareHoldings refuses a guard that would rest on one node's word: an
+// account of the wallet that another node shows, or tokens that could leave
+// with an account that is closed, which no assertion can cover afterwards.
+func (d Draft) compareHoldings(h Holdings) error {
+	for key := range h.Tokens {
+		if own, ok := d.own[key]; !ok || own.created {
+			return fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about token account %s of the wallet", key)
+		}
+	}
+	for _, own := range d.own {
+		if !own.closed || own.created || own.mint == solana.WrappedSOL {
+			continue
+		}
+		if held, most := max(own.before.Amount, h.Tokens[own.key]), d.bounds.MaxOut[own.mint]; held > most {
+			return fault.New(fault.OutsideBounds, "token account %s is closed, and it holds %s base units of which %s may leave", own.key, held, most)
+		}
+	}
+	return nil
 }
 
 // line is the assertion of one account. Wrapped SOL that stays open keeps what
@@ -80,7 +103,8 @@ func (d Draft) floor(h Holdings, arrivesNatively bool) (amount.Units, error) {
 	costs := []amount.Units{h.InFlight, d.bounds.MaxOut[amount.SOL], d.baseFee, d.priorityFee, d.tip, d.rent.Less(d.rentReturned)}
 	for _, own := range d.own {
 		if own.closed && !own.created {
-			gains = append(gains, own.lamports)
+			// What is in a wrapped-SOL account is known from every node.
+			gains = append(gains, max(own.lamports, own.before.Reserve+h.Tokens[own.key]))
 		}
 	}
 	if arrivesNatively {
@@ -114,4 +138,17 @@ func (d Draft) covered(plan guard.Plan) bool {
 		}
 	}
 	return true
+}
+
+// GuardMeaning says what it means that the instruction at index failed, if it
+// belongs to the guard.
+func (d Draft) GuardMeaning(index int) (string, bool) {
+	switch {
+	case !d.guard.Present() || index < d.guard.Start:
+		return "", false
+	case index == len(d.tx.Instructions())-1:
+		return "the wallet would hold less SOL than agreed, or not be a plain account any more", true
+	}
+	line := d.guard.Lines[(index-d.guard.Start)/guard.InstructionsPerLine]
+	return "the wallet's token account " + line.Account.String() + " would hold less than agreed, or be out of the wallet's hands", true
 }

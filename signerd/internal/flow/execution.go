@@ -254,11 +254,16 @@ func outcomeOf(outcome submit.Outcome) Outcome {
 }
 
 // charged is what a settled transaction counts against the caps: what the
-// chain says left the wallet.
-func charged(changes []submit.Change) map[solana.PublicKey]amount.Units {
-	total := make(map[solana.PublicKey]amount.Units)
-	for _, change := range changes {
-		if change.Out > 0 {
+// chain says left the wallet. What came in never offsets it, so the fee of a
+// transaction that brought SOL still counts. Where no node would tell, it is
+// empty, and the ledger charges all that was reserved.
+func charged(result submit.Result) map[solana.PublicKey]amount.Units {
+	if len(result.Changes) == 0 {
+		return nil
+	}
+	total := map[solana.PublicKey]amount.Units{amount.SOL: result.Fee}
+	for _, change := range result.Changes {
+		if change.Out > total[change.Mint] {
 			total[change.Mint] = change.Out
 		}
 	}

@@ -31,7 +31,7 @@ func (f *Flow) settle(about subject, reservationID string, id solana.Signature, 
 		f.unresolved.Add(1)
 		return
 	}
-	settlement := ledger.Settlement{Outcome: result.Outcome, Charged: charged(result.Changes), At: time.Now()}
+	settlement := ledger.Settlement{Outcome: result.Outcome, Charged: charged(result), At: time.Now()}
 	if err := f.Ledger.Settle(ctx, reservationID, settlement); err != nil {
 		f.complain(ctx, "settlement could not be stored", reservationID, err)
 	}

@@ -26,6 +26,12 @@ func Append(tx decode.Tx, plan Plan) ([]byte, error) {
 		return nil, fault.New(fault.GuardImpossible, "the guard does not fit: more than %d instructions", maxInstructions)
 	}
 	b := newBuilder(tx, guards)
+	for _, account := range b.old {
+		if account.Writable && b.moved(account.Key) {
+			// As a static key it would be read-only: not what was signed up for.
+			return nil, fault.New(fault.GuardImpossible, "program %s is loaded as writable, so no guard can call it", account.Key)
+		}
+	}
 	wire.Message = b.message(wire.Message, guards)
 	raw := wire.Marshal()
 	if len(raw) > solana.MaxTransactionSize {

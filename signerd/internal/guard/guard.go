@@ -39,14 +39,16 @@ type Plan struct {
 
 // Opcodes of the token programs and their arguments.
 const (
-	opApprove           = 4
-	opRevoke            = 5
-	opSetAuthority      = 6
-	opTransferChecked   = 12
-	closeAuthorityType  = 3
-	opSystemTransfer    = 2
-	instructionsPerLine = 4
+	opApprove          = 4
+	opRevoke           = 5
+	opSetAuthority     = 6
+	opTransferChecked  = 12
+	closeAuthorityType = 3
+	opSystemTransfer   = 2
 )
+
+// InstructionsPerLine is how many instructions assert one token account.
+const InstructionsPerLine = 4
 
 // instruction is one guard instruction before its accounts have indexes.
 type instruction struct {
@@ -120,8 +122,8 @@ func Recognise(tx decode.Tx) Found {
 		return found
 	}
 	found.Floor, found.Start = last.Amount, len(list)-1
-	for found.Start >= instructionsPerLine {
-		line, ok := readLine(tx.Wallet(), list[found.Start-instructionsPerLine:found.Start])
+	for found.Start >= InstructionsPerLine {
+		line, ok := readLine(tx.Wallet(), list[found.Start-InstructionsPerLine:found.Start])
 		if !ok {
 			break
 		}
@@ -129,7 +131,7 @@ func Recognise(tx decode.Tx) Found {
 			break
 		}
 		found.Lines = append(found.Lines, line)
-		found.Start -= instructionsPerLine
+		found.Start -= InstructionsPerLine
 	}
 	slices.Reverse(found.Lines)
 	return found
@@ -137,7 +139,7 @@ func Recognise(tx decode.Tx) Found {
 
 // readLine reads four instructions as one suite.
 func readLine(wallet solana.PublicKey, list []decode.Instruction) (Line, bool) {
-	transfer := list[instructionsPerLine-1]
+	transfer := list[InstructionsPerLine-1]
 	if transfer.Kind != decode.TokenTransfer || !transfer.Checked {
 		return Line{}, false
 	}

@@ -9,6 +9,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -19,6 +20,7 @@ import (
 	"countersign/signerd/internal/decode"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/guard"
+	"countersign/signerd/internal/txerror"
 )
 
 // Judge judges for one wallet.
@@ -86,14 +88,37 @@ func (j *Judge) Judge(ctx context.Context, raw []byte, r Request) (Judged, error
 	if err != nil {
 		return Judged{}, err
 	}
-	guarded := false
-	if draft.NeedsGuard() || draft.HasGuard() {
-		if tx, draft, err = j.guard(ctx, tx, draft, r, state); err != nil {
+	if !draft.NeedsGuard() && !draft.HasGuard() {
+		return j.finish(ctx, tx, draft, r, false)
+	}
+	if draft.NeedsGuard() {
+		// The bytes as they came are looked at too: a guard would quietly undo
+		// some of what they try, and who tries it should not be signed for.
+		if _, err := j.finish(ctx, tx, draft, r, false); err != nil {
 			return Judged{}, err
 		}
-		guarded = true
 	}
-	return j.finish(ctx, tx, draft, r, guarded)
+	if tx, draft, err = j.guard(ctx, tx, draft, r, state); err != nil {
+		return Judged{}, err
+	}
+	judged, err := j.finish(ctx, tx, draft, r, true)
+	if err != nil {
+		return Judged{}, guardInWords(err, draft)
+	}
+	return judged, nil
+}
+
+// guardInWords says what it means when simulation fails in the guard.
+func guardInWords(err error, draft effects.Draft) error {
+	var failed txerror.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	meaning, isGuard := draft.GuardMeaning(failed.Instruction)
+	if !isGuard {
+		return err
+	}
+	return fault.New(fault.OutsideBounds, "%s; the guard on chain would undo the whole transaction", meaning).Because(err)
 }
 
 // decode parses and resolves a transaction.
@@ -241,7 +266,7 @@ func (j *Judge) holdings(ctx context.Context, tx decode.Tx, r Request) (effects.
 	if err != nil {
 		return effects.Holdings{}, err
 	}
-	tokens, err := j.chain.HighestTokens(ctx, tx.Writable())
+	tokens, err := j.chain.HighestTokens(ctx, j.wallet, tx.Writable())
 	return effects.Holdings{Lamports: lamports, Tokens: tokens, InFlight: r.InFlight}, err
 }
 

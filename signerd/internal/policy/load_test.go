@@ -129,8 +129,6 @@ func TestLoadSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"exponent", `"0.1 SOL"`, `"1e9 SOL"`, `line 6, column 1: caps.per_transaction: amount must be a plain decimal number such as 0.25`},
 		{"too precise", `"0.1 SOL"`, `"0.0000000001 SOL"`, `line 6, column 1: caps.per_transaction: amount has more digits behind the point than the asset has`},
 		{"too large", `"0.1 SOL"`, `"18446744074 SOL"`, `line 6, column 1: caps.per_transaction: amount is too large`},
-		{"float", `"0.1 SOL"`, `0.1`, `line 6, column 19: cannot decode TOML float into struct field policy.file.Caps of type string`},
-		{"integer", `"0.1 SOL"`, `1`, `line 6, column 19: cannot decode TOML integer into struct field policy.file.Caps of type string`},
 		{"fee ceiling missing", "max_tip = \"0 SOL\"\n", "", `line 10, column 2: fees.max_tip: is missing; write it as "0.1 SOL"`},
 		{"count missing", "transactions_per_hour = 30\n", "", "line 5, column 2: caps.transactions_per_hour: is missing; write 0 for no such limit"},
 		{"count negative", "transactions_per_hour = 30", "transactions_per_hour = -1", "line 9, column 1: caps.transactions_per_hour: must lie between 0 (no such limit) and 100000"},
@@ -156,7 +154,6 @@ func TestLoadSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"decimals missing", "decimals = 6\n", "", "line 13, column 3: mint[0].decimals: must be the mint's own, between 0 and 18"},
 		{"decimals negative", "decimals = 6", "decimals = -6", "line 16, column 1: mint[0].decimals: must be the mint's own, between 0 and 18"},
 		{"decimals too many", "decimals = 6", "decimals = 19", "line 16, column 1: mint[0].decimals: must be the mint's own, between 0 and 18"},
-		{"decimals text", "decimals = 6", "decimals = \"6\"", "line 16, column 12: cannot decode TOML string into struct field policy.mintTable.Decimals of type int"},
 		{"mint cap missing", "per_day = \"3 BONK\"\n", "", `line 20, column 3: mint[1].per_day: is missing; write it as "0.1 BONK"`},
 		{"mint cap in another unit", `"3 BONK"`, `"3 USDC"`, `line 26, column 1: mint[1].per_day: must be an amount of BONK, such as "0.1 BONK"`},
 		{"program no address", "DF1ow4tspfHX9JwWJsAb9epbkA8hmpSEAtxXy1V27QBH", "dflow", "line 28, column 1: programs.swap: entry 1: address is not base58"},
@@ -168,7 +165,7 @@ func TestLoadSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"tier of strangers too weak", `new = "deny"`, `new = "auto"`, "line 33, column 1: recipients.new: must be one of " + tierNames},
 		{"quorum", `default = "auto"`, `default = "quorum"`, "line 35, column 1: tiers.default: quorum is not available in this version"},
 		{"amount line in tokens", `"0.05 SOL"`, `"0.05 USDC"`, `line 38, column 1: tiers.human_above: must be an amount of SOL, such as "0.1 SOL"`},
-		{"syntax", "[sessions]", "[sessions", "line 39, column 10: expected character ] but the document ended here"},
+		{"syntax", "[sessions]", "[sessions", "line 39, column 10: expected ']' to close table name"},
 		{"key twice", "max_tip = \"0 SOL\"", "max_tip = \"0 SOL\"\nmax_tip = \"9 SOL\"", "line 13, column 1: key max_tip is already defined"},
 	}
 	for _, test := range tests {
@@ -186,6 +183,35 @@ func TestLoadSaysWhatIsWrongAndWhere(t *testing.T) {
 			}
 			if rules != nil {
 				t.Error("a policy came with the errors")
+			}
+		})
+	}
+}
+
+// A value of another type is refused where it stands. There is no float here.
+func TestLoadRefusesOtherTypes(t *testing.T) {
+	tests := []struct {
+		name, old, new string
+		line, column   int
+	}{
+		{"float for money", `"0.1 SOL"`, `0.1`, 6, 19},
+		{"integer for money", `"0.1 SOL"`, `1`, 6, 19},
+		{"float for a count", "transactions_per_hour = 30", "transactions_per_hour = 30.0", 9, 25},
+		{"text for decimals", "decimals = 6", `decimals = "6"`, 16, 12},
+		{"float for decimals", "decimals = 6", "decimals = 6.0", 16, 12},
+		{"text for a list", "claim = []", `claim = "FEE2tBhCKAt7shrod19QttSVREUYPiyMzoku1mL1gqVK"`, 29, 9},
+		{"text for a switch", "allow_uncapped_tokens = true", `allow_uncapped_tokens = "true"`, 1, 25},
+		{"number for a tier", `new = "deny"`, "new = 0", 33, 7},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := policy.Load([]byte(strings.Replace(good, test.old, test.new, 1)))
+			var found policy.LoadErrors
+			if !errors.As(err, &found) || len(found) != 1 {
+				t.Fatalf("Load = %v, want one error", err)
+			}
+			if found[0].Line != test.line || found[0].Column != test.column {
+				t.Errorf("error at line %d, column %d, want %d, %d: %v", found[0].Line, found[0].Column, test.line, test.column, err)
 			}
 		})
 	}
@@ -292,16 +318,20 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("SOL is not the first cap: %+v", caps)
 		}
 		text, names, mints := string(raw), make(map[string]bool), make(map[solana.PublicKey]bool)
-		if strings.Count(text, "per_day") < len(caps) || strings.Count(text, "per_session") < len(caps) ||
-			strings.Count(text, "per_transaction") < len(caps) {
-			t.Fatalf("%d assets, and a cap of one is not in the file:\n%s", len(caps), raw)
-		}
 		for _, asset := range caps {
 			name := strings.ToLower(asset.Name)
 			if names[name] || mints[asset.Mint] || asset.Name == "" || asset.Mint == solana.WrappedSOL {
 				t.Fatalf("asset %+v stands twice or for something else", asset)
 			}
 			names[name], mints[asset.Mint] = true, true
+		}
+		// (A backslash may hide a key's letters.)
+		if strings.Contains(text, `\`) {
+			return
+		}
+		if strings.Count(text, "per_day") < len(caps) || strings.Count(text, "per_session") < len(caps) ||
+			strings.Count(text, "per_transaction") < len(caps) {
+			t.Fatalf("%d assets, and a cap of one is not in the file:\n%s", len(caps), raw)
 		}
 	})
 }

@@ -236,4 +236,3 @@ func callerOf(ctx context.Context) (peer.Identity, error) {
 	}
 	return identity, nil
 }
-
