@@ -87,7 +87,10 @@ func start(t *testing.T, world *worldtest.World, head, tail string) *client {
 		world.Signer.Resume()
 		_ = in.Close()
 		select {
-		case <-c.ended:
+		case err := <-c.ended:
+			if err != nil {
+				t.Error(err)
+			}
 		case <-time.After(5 * time.Second):
 			t.Error("mcpd did not end")
 		}

@@ -247,13 +247,13 @@ func (b *Book) Hold(cost amount.Units) (*Held, error) {
 
 // Settle replaces what is held by the real cost, zero where nothing was spent.
 // Calling it again changes nothing.
-func (h *Held) Settle(real amount.Units) {
+func (h *Held) Settle(spent amount.Units) {
 	h.book.mu.Lock()
 	defer h.book.mu.Unlock()
 	if h.cost == 0 {
 		return
 	}
-	h.book.used = h.book.used.Less(h.cost) + min(real, h.cost)
+	h.book.used = h.book.used.Less(h.cost) + min(spent, h.cost)
 	h.cost = 0
 }
 

@@ -134,7 +134,7 @@ type builder struct {
 func build(path string, values map[string]value, environment []string) (Config, error) {
 	b := &builder{path: path, values: values, environment: environment}
 	config := Config{
-		Socket:     b.required("signer.socket", "set it to the path of signerd's agent.sock"),
+		Socket:     b.socket("signer.socket"),
 		ServerUIDs: b.uids("signer.uids"),
 		BagsURL:    b.text("bags.base_url", DefaultBagsURL),
 		BagsKey:    b.secret("bags.api_key"),
@@ -182,6 +182,14 @@ func (b *builder) required(key, advice string) string {
 	return text
 }
 
+// socket is where signerd listens unless it is told otherwise.
+func (b *builder) socket(key string) string {
+	if folder := lookUp(b.environment, "XDG_RUNTIME_DIR"); filepath.IsAbs(folder) {
+		return b.text(key, filepath.Join(folder, "countersign", "agent.sock"))
+	}
+	return b.required(key, "set it to the path of signerd's agent.sock")
+}
+
 func (b *builder) flag(key string) bool {
 	found, ok := b.values[key]
 	if !ok {
@@ -197,7 +205,7 @@ func (b *builder) flag(key string) bool {
 func (b *builder) uids(key string) []uint32 {
 	found, ok := b.values[key]
 	if !ok {
-		return []uint32{uint32(max(os.Geteuid(), 0))}
+		return []uint32{uint32(max(os.Geteuid(), 0))} //nolint:gosec // an account number fits 32 bits
 	}
 	if found.kind != kindList || len(found.list) == 0 {
 		b.complain(key, "must be a list of numbers, such as [1001]")

@@ -163,6 +163,13 @@ func TestEnvironmentOverridesEveryKey(t *testing.T) {
 	}
 }
 
+func TestSocketDefaultsToTheRuntimeFolder(t *testing.T) {
+	got, err := load(write(t, FileName, "[rpc]\nurl = \"http://x\"\n", 0o600), []string{"XDG_RUNTIME_DIR=/run/user/7"})
+	if err != nil || got.Socket != "/run/user/7/countersign/agent.sock" {
+		t.Errorf("socket = %q, %v", got.Socket, err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(least))
 	f.Add([]byte("[caps]\nper_session = \"1 SOL\"\n[[x]]\n"))

@@ -49,8 +49,7 @@ type value struct {
 func parse(path string, raw []byte) (map[string]value, error) {
 	var probe map[string]any
 	if err := toml.Unmarshal(raw, &probe); err != nil {
-		var broken *toml.DecodeError
-		if errors.As(err, &broken) {
+		if broken, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ := broken.Position()
 			return nil, at(path, line, "not valid TOML, or a key appears twice")
 		}

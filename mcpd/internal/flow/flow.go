@@ -224,18 +224,22 @@ func (e *Engine) execute(ctx context.Context, result Result, code string, batch 
 // settle replaces the worst case by what the chain says left, once nothing is
 // open any more.
 func settle(held *caps.Held, receipt propose.Receipt, worst amount.Units) {
-	real := amount.Units(0)
+	spent := amount.Units(0)
 	for _, tx := range receipt.Transactions {
 		if tx.Outcome == propose.Unknown || tx.Outcome == propose.InProgress {
 			return
 		}
 		for _, change := range tx.Changes {
 			if change.Mint == amount.SOL {
-				real = min(worst, real+change.Out)
+				sum, err := amount.Sum(spent, change.Out)
+				if err != nil {
+					return
+				}
+				spent = min(worst, sum)
 			}
 		}
 	}
 	if receipt.Outcome != propose.Unknown && receipt.Outcome != propose.InProgress {
-		held.Settle(real)
+		held.Settle(spent)
 	}
 }

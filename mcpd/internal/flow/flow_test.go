@@ -41,9 +41,9 @@ func engine(t *testing.T, world *worldtest.World, own caps.Own, uids ...uint32) 
 	return &flow.Engine{Signer: signer, Chain: node, Bags: api, Book: caps.NewBook(own), Logger: slog.New(slog.DiscardHandler)}
 }
 
-func swap(t *testing.T, amount, confirm string) intent.Intent {
+func swap(t *testing.T, confirm string) intent.Intent {
 	t.Helper()
-	meant, err := intent.ParseTrade(json.RawMessage(fmt.Sprintf(`{"input_mint":"SOL","output_mint":%q,"amount":%q,"slippage_bps":300,"confirm":%q}`, worldtest.Token, amount, confirm)))
+	meant, err := intent.ParseTrade(json.RawMessage(fmt.Sprintf(`{"input_mint":"SOL","output_mint":%q,"amount":"0.05","slippage_bps":300,"confirm":%q}`, worldtest.Token, confirm)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,18 +56,18 @@ func TestSilenceIsUnknownAndTheReceiptComesLater(t *testing.T) {
 	e := engine(t, world, caps.Own{PerSession: 60_000_000})
 	e.ExecuteTimeout = 200 * time.Millisecond
 	ctx := context.Background()
-	proposed, err := e.Write(ctx, swap(t, "0.05", ""), flow.Caller{})
+	proposed, err := e.Write(ctx, swap(t, ""), flow.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	code := proposed.Proposal.Code
-	if _, err := e.Write(ctx, swap(t, "0.05", code), flow.Caller{}); !fault.Is(err, fault.OutcomeUnknown) {
+	if _, err := e.Write(ctx, swap(t, code), flow.Caller{}); !fault.Is(err, fault.OutcomeUnknown) {
 		t.Fatalf("error = %v, want outcome_unknown", err)
 	}
 	if e.Book.Used() < 50_000_000 {
 		t.Error("an unknown outcome gave its hold back")
 	}
-	waiting, err := e.Write(ctx, swap(t, "0.05", code), flow.Caller{})
+	waiting, err := e.Write(ctx, swap(t, code), flow.Caller{})
 	if err != nil || waiting.Receipt.Outcome != propose.InProgress {
 		t.Fatalf("while it runs: %+v, %v", waiting.Receipt, err)
 	}
@@ -92,13 +92,13 @@ func TestOneCodeAtOnceExecutesOnce(t *testing.T) {
 	world := worldtest.New(t)
 	e := engine(t, world, caps.Own{})
 	ctx := context.Background()
-	proposed, err := e.Write(ctx, swap(t, "0.05", ""), flow.Caller{})
+	proposed, err := e.Write(ctx, swap(t, ""), flow.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
 	for range 8 {
-		group.Go(func() { _, _ = e.Write(ctx, swap(t, "0.05", proposed.Proposal.Code), flow.Caller{}) })
+		group.Go(func() { _, _ = e.Write(ctx, swap(t, proposed.Proposal.Code), flow.Caller{}) })
 	}
 	group.Wait()
 	if world.Signer.Executions() != 1 || world.Node.Lamports(worldtest.Wallet) != worldtest.StartLamports-50_000_000 {
@@ -109,7 +109,7 @@ func TestOneCodeAtOnceExecutesOnce(t *testing.T) {
 func TestServerUnderAnotherAccountGetsNothing(t *testing.T) {
 	world := worldtest.New(t)
 	e := engine(t, world, caps.Own{}, uint32(os.Geteuid())+1)
-	if _, err := e.Write(context.Background(), swap(t, "0.05", ""), flow.Caller{}); !fault.Is(err, fault.SignerUnavailable) && !fault.Is(err, fault.PeerRejected) {
+	if _, err := e.Write(context.Background(), swap(t, ""), flow.Caller{}); !fault.Is(err, fault.SignerUnavailable) && !fault.Is(err, fault.PeerRejected) {
 		t.Errorf("error = %v", err)
 	}
 	if len(world.Signer.Proposed()) != 0 || world.Requests() != 0 {

@@ -217,7 +217,7 @@ func NormaliseAmount(text string, asset solana.PublicKey) (string, error) {
 		if len(fraction) > maxUnknownDecimals {
 			return "", AmountFault(amount.ErrPrecision)
 		}
-		decimals = uint8(len(fraction))
+		decimals = uint8(len(fraction)) //nolint:gosec // at most 19, as checked above
 	}
 	units, err := amount.ParseDecimal(text, decimals)
 	if err == nil && units == 0 {

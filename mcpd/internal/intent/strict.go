@@ -77,8 +77,8 @@ func typeName(wanted reflect.Type) string {
 func fieldNames(into any) []string {
 	structure := reflect.TypeOf(into).Elem()
 	var names []string
-	for i := range structure.NumField() {
-		name, _, _ := strings.Cut(structure.Field(i).Tag.Get("json"), ",")
+	for field := range structure.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		names = append(names, name)
 	}
 	return names

@@ -63,9 +63,7 @@ func ReadTransaction(raw []byte, tables map[solana.PublicKey]Table) (Read, error
 		return Read{}, err
 	}
 	read := Read{Writable: writable}
-	for _, key := range keys[:tx.Message.Header.NumRequiredSignatures] {
-		read.Signers = append(read.Signers, key)
-	}
+	read.Signers = slices.Clone(keys[:tx.Message.Header.NumRequiredSignatures])
 	budget := budgetReader{}
 	for _, instruction := range tx.Message.Instructions {
 		program := keys[instruction.ProgramIDIndex]

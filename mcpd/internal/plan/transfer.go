@@ -66,7 +66,7 @@ func Transfer(admitted caps.Admitted, snapshot Snapshot) (Unsigned, error) {
 		limit = tokenUnits
 	}
 	if transfer.Memo != "" {
-		limit += uint32(len(transfer.Memo)) * memoUnitsBytes
+		limit += uint32(len(transfer.Memo)) * memoUnitsBytes //nolint:gosec // intent lets 256 bytes through
 		move = append(move, memo.NewMemoInstruction([]byte(transfer.Memo), lib.PublicKey(wallet)).Build())
 	}
 	instructions := append([]lib.Instruction{

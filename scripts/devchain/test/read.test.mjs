@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { b58, build, chainFor, FEE, keypair, mintData, rejected, SOL, SYSTEM, TOKEN, TOKEN_2022, tokenData, transfer, unb58 } from './kit.mjs';
+import { b58, build, chainFor, FEE, keypair, mintData, rejected, SOL, SYSTEM, TOKEN, TOKEN_2022, tokenData, transfer, unb58 } from '../testkit.mjs';
 
 test('cluster facts', async (t) => {
   const { call, server } = await chainFor(t);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { b58, build, chainFor, keypair, rejected, SOL, transfer } from './kit.mjs';
+import { b58, build, chainFor, keypair, rejected, SOL, transfer } from '../testkit.mjs';
 
 async function world(t) {
   const chain = await chainFor(t);

@@ -80,12 +80,12 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	if err := checkNetwork(ctx, nodes, rules, logger); err != nil {
 		return err
 	}
-	sender, err := submit.New(cfg.Network.RPC, submit.Options{Timeout: rpcTimeout})
+	_, genesis := rules.Network()
+	wallet := state.signer.PublicKey()
+	sender, err := submit.New(cfg.Network.RPC, submit.Options{Wallet: wallet, Timeout: rpcTimeout})
 	if err != nil {
 		return err
 	}
-	_, genesis := rules.Network()
-	wallet := state.signer.PublicKey()
 	f, err := flow.New(ctx, flow.Stages{
 		Chain: nodes, Judge: judge.New(nodes, wallet), Policy: rules,
 		Book: approval.NewBook(state.db), Ledger: ledger.New(state.db, wallet, genesis),

@@ -27,7 +27,7 @@ var (
 const code = "THECODE"
 
 // newBook is a book with one open proposal, p1, that was given to session s1.
-func newBook(t testing.TB) (*approval.Book, *sqlite.Store, string) {
+func newBook(t testing.TB) (*approval.Book, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	store, err := sqlite.Create(t.Context(), path)
@@ -45,7 +45,7 @@ func newBook(t testing.TB) (*approval.Book, *sqlite.Store, string) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	return approval.NewBook(store), store, path
+	return approval.NewBook(store), path
 }
 
 func state(t testing.TB, b *approval.Book) approval.State {
@@ -79,7 +79,7 @@ func TestShowOpenCode(t *testing.T) {
 	} {
 		for _, take := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", consume", false: ", peek"}[take], func(t *testing.T) {
-				b, _, _ := newBook(t)
+				b, _ := newBook(t)
 				at := noon.Add(test.at)
 				var err error
 				var grant approval.Grant
@@ -112,7 +112,7 @@ func TestShowOpenCode(t *testing.T) {
 }
 
 func TestShowUsedCode(t *testing.T) {
-	b, _, _ := newBook(t)
+	b, _ := newBook(t)
 	if _, err := b.Consume(t.Context(), code, intent, "s1", noon); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestShowUsedCode(t *testing.T) {
 
 // TestConsumeOnce has a thousand callers use one code at once.
 func TestConsumeOnce(t *testing.T) {
-	b, _, _ := newBook(t)
+	b, _ := newBook(t)
 	var grants, used atomic.Int64
 	var group sync.WaitGroup
 	for range 1000 {
@@ -166,7 +166,7 @@ func TestConsumeOnce(t *testing.T) {
 }
 
 func TestKeepCodeOffTheDisk(t *testing.T) {
-	_, _, path := newBook(t)
+	_, path := newBook(t)
 	for _, suffix := range []string{"", "-wal"} {
 		content, err := os.ReadFile(path + suffix)
 		if err != nil {
@@ -179,7 +179,7 @@ func TestKeepCodeOffTheDisk(t *testing.T) {
 }
 
 func TestCancelOwnProposal(t *testing.T) {
-	b, _, _ := newBook(t)
+	b, _ := newBook(t)
 	if _, err := b.Cancel(t.Context(), "p1", "s2", noon); !fault.Is(err, fault.NotFound) || state(t, b) != approval.Open {
 		t.Errorf("another session's cancel: %v, %s", err, state(t, b))
 	}
@@ -189,7 +189,7 @@ func TestCancelOwnProposal(t *testing.T) {
 	if _, err := b.Consume(t.Context(), code, intent, "s1", noon); !fault.Is(err, fault.CodeVoid) {
 		t.Errorf("consume after cancel: %v", err)
 	}
-	used, _, _ := newBook(t)
+	used, _ := newBook(t)
 	if _, err := used.Consume(t.Context(), code, intent, "s1", noon); err != nil {
 		t.Fatal(err)
 	}
@@ -199,14 +199,14 @@ func TestCancelOwnProposal(t *testing.T) {
 }
 
 func TestVoidOpenAtStart(t *testing.T) {
-	b, _, _ := newBook(t)
+	b, _ := newBook(t)
 	if err := b.VoidOpen(t.Context(), noon); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Consume(t.Context(), code, intent, "s1", noon); !fault.Is(err, fault.CodeExpired) {
 		t.Errorf("got %v", err)
 	}
-	started, _, _ := newBook(t)
+	started, _ := newBook(t)
 	if _, err := started.Consume(t.Context(), code, intent, "s1", noon); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestVoidOpenAtStart(t *testing.T) {
 }
 
 func TestStoreDeniedDraftWithoutCode(t *testing.T) {
-	b, _, _ := newBook(t)
+	b, _ := newBook(t)
 	draft := approval.Draft{Session: "s1", Tool: "tool", Fingerprint: intent, TTL: time.Minute, Denied: fault.New(fault.CapExceeded, "too much")}
 	p, given, err := b.Open(t.Context(), draft, noon)
 	if err != nil || given != "" || p.State != approval.Denied {

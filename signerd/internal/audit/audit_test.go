@@ -181,7 +181,7 @@ func TestRepairTornLine(t *testing.T) {
 	}
 	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	for cut := last + 1; cut < len(whole); cut += 7 {
+	for cut := last + 1; cut < len(whole); cut += 43 {
 		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -400,7 +400,7 @@ func TestShowNoSecret(t *testing.T) {
 	}
 	shown := fmt.Sprintf("%v %+v %#v %s %q %v %+v %#v %s", signer, signer, signer, signer, signer, vault, vault, vault, vault) + string(marshalled) + logged.String()
 	expectNoCanary(t, shown)
-	for _, sealing := range []string{fmt.Sprint(vault.sealKey), base64.StdEncoding.EncodeToString(vault.sealKey)} {
+	for _, sealing := range []string{fmt.Sprintf("%d", vault.sealKey), base64.StdEncoding.EncodeToString(vault.sealKey)} {
 		if strings.Contains(shown, sealing) {
 			t.Error("the sealing key stands in clear")
 		}

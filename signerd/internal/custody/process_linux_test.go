@@ -51,7 +51,6 @@ func plantLauncher(t *testing.T) (path, mark string) {
 	folder := t.TempDir()
 	mark = filepath.Join(folder, "mark")
 	script := "#!/bin/sh\necho ran > '" + mark + "'\n"
-	//nolint:gosec // G306: it is to be executable.
 	if err := os.WriteFile(filepath.Join(folder, "dbus-launch"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +59,6 @@ func plantLauncher(t *testing.T) (path, mark string) {
 
 func start(t *testing.T, binary string, environment ...string) {
 	t.Helper()
-	//nolint:gosec // G204: our own test binary.
 	child := exec.Command(binary, "-test.run=^$")
 	child.Env = append([]string{roleVariable + "=start", "HOME=" + t.TempDir()}, environment...)
 	if out, err := child.CombinedOutput(); err != nil {
@@ -102,7 +100,6 @@ func TestStartWouldRunProgramWithoutNobus(t *testing.T) {
 		}
 	}
 	binary := filepath.Join(folder, "without")
-	//nolint:gosec // G204: the arguments are ours.
 	build := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binary, "./internal/keyring")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -164,7 +161,6 @@ func flagsOf(memory []byte) (string, error) {
 }
 
 func TestHardenProcess(t *testing.T) {
-	//nolint:gosec // G204: our own test binary.
 	child := exec.Command(os.Args[0], "-test.run=^$")
 	child.Env = append(os.Environ(), roleVariable+"=harden")
 	if out, err := child.CombinedOutput(); err != nil {
@@ -231,7 +227,6 @@ func TestUseSecretService(t *testing.T) {
 	script := `printf %s "$PASSWORD" | gnome-keyring-daemon --unlock --components=secrets >/dev/null && sleep 1 && exec "$0" -test.run='^$'`
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	//nolint:gosec // G204: our own test binary.
 	child := exec.CommandContext(ctx, "dbus-run-session", "--", "sh", "-c", script, os.Args[0])
 	child.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + runtimeDir, "XDG_DATA_HOME=" + filepath.Join(home, "data"),

@@ -41,7 +41,7 @@ func seal(key []byte, name string, public solana.PublicKey, seed []byte) ([]byte
 	blob[0] = blobVersion
 	copy(blob[1:], public[:])
 	nonce := blob[nonceStart:sealedStart]
-	rand.Read(nonce) //nolint:errcheck // never fails since Go 1.24: it would end the process
+	rand.Read(nonce) // never fails: it would end the process
 	return aead.Seal(blob, nonce, seed, associated(name, public)), nil
 }
 

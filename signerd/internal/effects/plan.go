@@ -103,8 +103,7 @@ func (d Draft) floor(h Holdings, arrivesNatively bool) (amount.Units, error) {
 	costs := []amount.Units{h.InFlight, d.bounds.MaxOut[amount.SOL], d.baseFee, d.priorityFee, d.tip, d.rent.Less(d.rentReturned)}
 	for _, own := range d.own {
 		if own.closed && !own.created {
-			// What is in a wrapped-SOL account is known from every node.
-			gains = append(gains, max(own.lamports, own.before.Reserve+h.Tokens[own.key]))
+			gains = append(gains, max(own.lamports, own.shownElsewhere(h)))
 		}
 	}
 	if arrivesNatively {
@@ -123,6 +122,19 @@ func (d Draft) floor(h Holdings, arrivesNatively bool) (amount.Units, error) {
 			h.Lamports.Decimal(amount.SOLDecimals), cost.Decimal(amount.SOLDecimals))
 	}
 	return gain - cost, nil
+}
+
+// shownElsewhere is what a wrapped-SOL account holds in lamports by the word
+// of the node that shows most.
+func (o *ownAccount) shownElsewhere(h Holdings) amount.Units {
+	if !o.before.Native {
+		return 0
+	}
+	lamports, err := amount.Sum(o.before.Reserve, h.Tokens[o.key])
+	if err != nil {
+		return 0 // More than all SOL: not to be believed.
+	}
+	return lamports
 }
 
 // covered reports whether the guard in the bytes asserts everything that plan

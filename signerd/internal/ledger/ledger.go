@@ -171,7 +171,7 @@ func (l *Ledger) Settle(ctx context.Context, reservationID string, s Settlement)
 			return ErrNotFound
 		case e.Outcome == s.Outcome:
 			return nil
-		case e.Outcome != Unknown && !(s.Outcome.spent() && !e.Outcome.spent()):
+		case e.Outcome != Unknown && (e.Outcome.spent() || !s.Outcome.spent()):
 			return fmt.Errorf("%w: %s, not %s", ErrSettled, e.Outcome, s.Outcome)
 		}
 		e.Outcome, e.SettledAt = s.Outcome, s.At.UTC()

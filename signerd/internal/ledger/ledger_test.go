@@ -47,9 +47,10 @@ func newLedger(t testing.TB) *ledger.Ledger {
 	return ledger.New(store, token, solana.Hash{1})
 }
 
-func reserve(t testing.TB, l *ledger.Ledger, proposal, session string, c charge, now time.Time) string {
+// reserve holds a charge for session "s".
+func reserve(t testing.TB, l *ledger.Ledger, proposal string, c charge, now time.Time) string {
 	t.Helper()
-	id, err := l.ReserveAs(t.Context(), proposal, session, 0, c, limit, now)
+	id, err := l.ReserveAs(t.Context(), proposal, "s", 0, c, limit, now)
 	if err != nil {
 		t.Fatalf("reserve %v: %v", c, err)
 	}
@@ -141,11 +142,11 @@ func TestLimitTransactionsPerHour(t *testing.T) {
 
 func TestReserveOncePerPlace(t *testing.T) {
 	l := newLedger(t)
-	id := reserve(t, l, "p", "s", charge{amount.SOL: 1}, noon)
+	id := reserve(t, l, "p", charge{amount.SOL: 1}, noon)
 	_, err := l.ReserveAs(t.Context(), "p", "s", 0, charge{amount.SOL: 1}, limit, noon)
 	expectFault(t, err, fault.CodeVoid)
 	settle(t, l, id, ledger.Settlement{Outcome: ledger.Expired, At: noon})
-	again := reserve(t, l, "p", "s", charge{amount.SOL: 1}, noon)
+	again := reserve(t, l, "p", charge{amount.SOL: 1}, noon)
 	settle(t, l, again, ledger.Settlement{Outcome: ledger.Landed, Charged: charge{amount.SOL: 1}, At: noon})
 	_, err = l.ReserveAs(t.Context(), "p", "s", 0, charge{amount.SOL: 1}, limit, noon)
 	expectFault(t, err, fault.CodeVoid)
@@ -165,7 +166,7 @@ func TestSettleOnce(t *testing.T) {
 		for _, second := range outcomes {
 			t.Run(first.String()+" then "+second.String(), func(t *testing.T) {
 				l := newLedger(t)
-				id := reserve(t, l, "p", "s", charge{amount.SOL: 50}, noon)
+				id := reserve(t, l, "p", charge{amount.SOL: 50}, noon)
 				settle(t, l, id, ledger.Settlement{Outcome: first, Charged: charge{amount.SOL: 7}, At: noon})
 				err := l.Settle(t.Context(), id, ledger.Settlement{Outcome: second, Charged: charge{amount.SOL: 7}, At: noon})
 				allowed := first == second || spent[second] && !spent[first]
@@ -187,7 +188,7 @@ func TestSettleOnce(t *testing.T) {
 
 func TestKeepUnknownReserved(t *testing.T) {
 	l := newLedger(t)
-	id := reserve(t, l, "p", "s", charge{amount.SOL: 50}, noon)
+	id := reserve(t, l, "p", charge{amount.SOL: 50}, noon)
 	settle(t, l, id, ledger.Settlement{Outcome: ledger.Unknown, At: noon})
 	usage, err := l.Usage(t.Context(), "s", noon.Add(90*24*time.Hour))
 	if err != nil || usage.Day[amount.SOL] != (policy.Held{Reserved: 50}) {
@@ -201,7 +202,7 @@ func TestKeepUnknownReserved(t *testing.T) {
 
 func TestChargeHoldWhereChainIsSilent(t *testing.T) {
 	l := newLedger(t)
-	id := reserve(t, l, "p", "s", charge{amount.SOL: 50, token: 3}, noon)
+	id := reserve(t, l, "p", charge{amount.SOL: 50, token: 3}, noon)
 	settle(t, l, id, ledger.Settlement{Outcome: ledger.Landed, Charged: charge{}, At: noon})
 	usage, err := l.Usage(t.Context(), "s", noon)
 	if err != nil || usage.Day[amount.SOL].Used != 50 || usage.Day[token].Used != 3 {
@@ -211,8 +212,8 @@ func TestChargeHoldWhereChainIsSilent(t *testing.T) {
 
 func TestStopWhenClockSteps(t *testing.T) {
 	l := newLedger(t)
-	reserve(t, l, "p", "s", charge{amount.SOL: 1}, noon)
-	reserve(t, l, "q", "s", charge{amount.SOL: 1}, noon.Add(-2*time.Second))
+	reserve(t, l, "p", charge{amount.SOL: 1}, noon)
+	reserve(t, l, "q", charge{amount.SOL: 1}, noon.Add(-2*time.Second))
 	_, err := l.ReserveAs(t.Context(), "r", "s", 0, charge{amount.SOL: 1}, limit, noon.Add(-2*time.Second-1))
 	expectFault(t, err, fault.StateLocked)
 	if err == nil || !strings.Contains(err.Error(), "clock") {
@@ -224,7 +225,7 @@ func TestStopWhenClockSteps(t *testing.T) {
 
 func TestStoreSignedBytesOnce(t *testing.T) {
 	l := newLedger(t)
-	id := reserve(t, l, "p", "s", charge{amount.SOL: 1}, noon)
+	id := reserve(t, l, "p", charge{amount.SOL: 1}, noon)
 	first, second := solana.Signature{1}, solana.Signature{2}
 	if err := errors.Join(l.RecordSigned(t.Context(), id, []byte("raw"), first), l.RecordSigned(t.Context(), id, []byte("raw"), first)); err != nil {
 		t.Fatal(err)
@@ -264,7 +265,7 @@ func TestKeepWalletsApart(t *testing.T) {
 	}
 	defer store.Close()
 	one := ledger.New(store, token, solana.Hash{1})
-	id := reserve(t, one, "p", "s", charge{amount.SOL: 100}, noon)
+	id := reserve(t, one, "p", charge{amount.SOL: 100}, noon)
 	for name, other := range map[string]*ledger.Ledger{
 		"wallet":  ledger.New(store, solana.PublicKey{7}, solana.Hash{1}),
 		"network": ledger.New(store, token, solana.Hash{2}),

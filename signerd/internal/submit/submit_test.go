@@ -479,6 +479,8 @@ func FuzzReadAnswers(f *testing.F) {
 				t.Errorf("%s both came and went: %s", fmt.Sprint(change), answer)
 			}
 		}
-		txerror.Describe(m.Err, m.LogMessages, topPrograms(raw))
+		if failed := txerror.Describe(m.Err, m.LogMessages, topPrograms(raw)); failed.Text == "" {
+			t.Errorf("no words for %s", answer)
+		}
 	})
 }

@@ -6,6 +6,7 @@ package bags
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"countersign/mcpd/internal/flow"
 	"countersign/mcpd/internal/intent"
@@ -172,11 +173,11 @@ func listClaimable(ctx context.Context, engine *flow.Engine) (tools.Result, erro
 		})
 	}
 	view.Total = tools.ViewSOL(total)
-	text := "Claimable in all: " + view.Total.Amount + " SOL."
+	lines := []string{"Claimable in all: " + view.Total.Amount + " SOL."}
 	for _, entry := range view.Positions {
-		text += "\n" + entry.TokenMint + ": " + entry.Claimable.Amount + " SOL (" + entry.Kind + ")"
+		lines = append(lines, entry.TokenMint + ": " + entry.Claimable.Amount +" SOL ("+entry.Kind+")")
 	}
-	return tools.Result{Text: text, Structured: view}, nil
+	return tools.Result{Text: strings.Join(lines, "\n"), Structured: view}, nil
 }
 
 func claimTool(engine *flow.Engine) tools.Tool {

@@ -202,7 +202,7 @@ func listActivity(ctx context.Context, engine *flow.Engine, limit uint32, before
 		view.Activities = append(view.Activities, item)
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", item.CreatedAt, item.ProposalID, item.Tool, item.State, item.Outcome)))
 	}
-	if uint32(len(found)) == limit {
+	if len(found) > 0 && len(found) == int(limit) {
 		view.NextBefore = found[len(found)-1].ProposalID
 	}
 	return tools.Result{Text: strings.Join(lines, "\n"), Structured: view}, nil

@@ -59,7 +59,9 @@ func writeUntilKilled(path string) {
 					panic(err)
 				}
 				// One write call a line: what the parent reads was acknowledged.
-				os.Stdout.WriteString(entry(i).ID + "\n")
+				if _, err := os.Stdout.WriteString(entry(i).ID + "\n"); err != nil {
+					return // The parent has gone.
+				}
 			}
 		})
 	}
@@ -86,7 +88,6 @@ func TestKeepAcknowledgedAfterKill(t *testing.T) {
 	}
 	acknowledged := make(map[string]bool)
 	for range 3 {
-		//nolint:gosec // G204: our own test binary.
 		child := exec.Command(os.Args[0], "-test.run=^$")
 		child.Env = append(os.Environ(), writerVariable+"="+path)
 		out, err := child.StdoutPipe()

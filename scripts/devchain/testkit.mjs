@@ -1,10 +1,10 @@
 // What the tests build transactions with: their own encoder, apart from the reader under test.
 
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 
 import bs58 from 'bs58';
 
-import { startServer } from '../lib/server.mjs';
+import { startServer } from './lib/server.mjs';
 
 export const SOL = 1_000_000_000n;
 export const FEE = 5_000n;
@@ -205,6 +205,37 @@ export function tokenTransfer(source, destination, owner, amount, program = TOKE
     accounts: [meta(source, 'w'), meta(destination, 'w'), meta(owner, 's')],
     data: Buffer.concat([Buffer.from([3]), u64(amount)]),
   };
+}
+
+// The address a program derives from seeds: the first hash, from bump 255 down, that is no key.
+export function derive(program, ...seeds) {
+  for (let bump = 255; bump >= 0; bump--) {
+    const hash = createHash('sha256');
+    for (const part of [...seeds, Buffer.from([bump]), program, Buffer.from('ProgramDerivedAddress')]) hash.update(part);
+    const key = hash.digest();
+    if (!onCurve(key)) return { key, address: b58(key), bump };
+  }
+  throw new Error('no address for these seeds');
+}
+
+const P = 2n ** 255n - 19n;
+const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
+
+// Whether the bytes are a point of ed25519: x² = (y² - 1) / (d y² + 1) has a root.
+function onCurve(bytes) {
+  const y = BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`) & (2n ** 255n - 1n);
+  const ySquared = (y * y) % P;
+  const xSquared = ((ySquared + P - 1n) * power((D * ySquared + 1n) % P, P - 2n)) % P;
+  return xSquared === 0n || power(xSquared, (P - 1n) / 2n) === 1n;
+}
+
+function power(base, exponent) {
+  let result = 1n;
+  for (let [b, e] = [base, exponent]; e > 0n; e >>= 1n) {
+    if (e & 1n) result = (result * b) % P;
+    b = (b * b) % P;
+  }
+  return result;
 }
 
 export const rejected = (code, pattern) => (error) => error.code === code && (pattern ?? /./).test(error.message);
