@@ -164,3 +164,7 @@ func (d Draft) GuardMeaning(index int) (string, bool) {
 	line := d.guard.Lines[(index-d.guard.Start)/guard.InstructionsPerLine]
 	return "the wallet's token account " + line.Account.String() + " would hold less than agreed, or be out of the wallet's hands", true
 }
+
+// GuardMeaning says what it means that the instruction at index failed, if it
+// belongs to the guard.
+func (e Effects) GuardMeaning(index int) (string, bool) { return e.draft.GuardMeaning(index) }

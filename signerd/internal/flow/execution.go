@@ -94,7 +94,7 @@ func (e *execution) step(ctx context.Context, i int) error {
 		return err
 	}
 	e.tell("signed", i)
-	e.send(ctx, i, reservation, signed, lastValid)
+	e.send(ctx, i, judged, reservation, signed, lastValid)
 	return nil
 }
 
@@ -183,10 +183,11 @@ func (e *execution) release(reservation ledger.Reservation, why error) {
 }
 
 // send submits, waits for a proven end, and settles.
-func (e *execution) send(ctx context.Context, i int, reservation ledger.Reservation, signed custody.Signed, lastValid uint64) {
+func (e *execution) send(ctx context.Context, i int, judged judge.Judged, reservation ledger.Reservation, signed custody.Signed, lastValid uint64) {
 	waiting, cancel := context.WithTimeout(ctx, executionTime)
 	defer cancel()
 	result := e.flow.Sender.Submit(waiting, signed, lastValid, func(stage string) { e.tell(stage, i) })
+	wordGuard(&result, judged)
 	entry := transactionReceipt(reservation.ID(), result)
 	if result.Signature.IsZero() {
 		entry.Signature = signed.ID()
@@ -202,6 +203,22 @@ func (e *execution) send(ctx context.Context, i int, reservation ledger.Reservat
 	about := e.about()
 	about.digest = reservation.Transaction().Digest()
 	e.flow.settle(about, reservation.ID(), signed.ID(), result)
+}
+
+// wordGuard says in words that it was our own guard that made a transaction
+// fail on chain, and what it found.
+func wordGuard(result *submit.Result, judged judge.Judged) {
+	if result.Err == nil {
+		return
+	}
+	meaning, isGuard := judged.Effects().GuardMeaning(result.Err.Instruction)
+	if !isGuard {
+		return
+	}
+	result.Err.Text = "the guard found that " + meaning + ", and the chain undid the whole transaction"
+	if result.Outcome == submit.LandedFailed {
+		result.Fault = fault.New(fault.FailedOnChain, "the transaction landed and failed on chain, so only its fee was spent: %s", result.Err.Text)
+	}
 }
 
 // refuse records why a confirmed transaction was not sent.

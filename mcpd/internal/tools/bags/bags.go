@@ -175,7 +175,7 @@ func listClaimable(ctx context.Context, engine *flow.Engine) (tools.Result, erro
 	view.Total = tools.ViewSOL(total)
 	lines := []string{"Claimable in all: " + view.Total.Amount + " SOL."}
 	for _, entry := range view.Positions {
-		lines = append(lines, entry.TokenMint + ": " + entry.Claimable.Amount +" SOL ("+entry.Kind+")")
+		lines = append(lines, entry.TokenMint+": "+entry.Claimable.Amount+" SOL ("+entry.Kind+")")
 	}
 	return tools.Result{Text: strings.Join(lines, "\n"), Structured: view}, nil
 }
