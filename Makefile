@@ -8,7 +8,8 @@ export GOTOOLCHAIN = go1.27.3
 # No C: the binaries run on any distribution. On a Mac, `make build CGO=1` is what
 # brings the Keychain in.
 CGO ?= 0
-GO_BUILD = CGO_ENABLED=$(CGO) go build -trimpath
+# gRPC's trace pages would link an HTTP server and templates into both daemons.
+GO_BUILD = CGO_ENABLED=$(CGO) go build -trimpath -tags grpcnotrace
 
 # Where races can be: everything that is linked into a daemon.
 DAEMONS = ./shared/... ./mcpd/... ./signerd/...

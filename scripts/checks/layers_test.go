@@ -64,6 +64,8 @@ var layers = []struct {
 		signerd/internal/config
 		signerd/internal/app
 		signerd
+		signerd/internal/decode/decodetest
+		signerd/internal/*/*test
 	`},
 	// What surrounds the daemons may import shared code only: the daemons are
 	// run as processes, never linked.

@@ -29,7 +29,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-trimpath", "-o", dir+string(filepath.Separator), "countersign/mcpd", "countersign/signerd")
+	build := exec.Command("go", "build", "-trimpath", "-o", dir+string(filepath.Separator), "../../mcpd", "../../signerd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the daemons: %v\n%s", err, out)

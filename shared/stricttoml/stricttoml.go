@@ -93,9 +93,19 @@ func inWords(err error) Errors {
 		return found
 	case errors.As(err, &one):
 		line, column := one.Position()
-		return Errors{{line, column, strings.TrimPrefix(one.Error(), "toml: ")}}
+		return Errors{{line, column, withoutGo(one.Error())}}
 	}
-	return Errors{{Text: strings.TrimPrefix(err.Error(), "toml: ")}}
+	return Errors{{Text: withoutGo(err.Error())}}
+}
+
+// withoutGo keeps of a decoder's message what speaks of the file: behind
+// " into " it names the Go type that was to be filled.
+func withoutGo(message string) string {
+	kept, _, _ := strings.Cut(strings.TrimPrefix(message, "toml: "), " into ")
+	if rest, found := strings.CutPrefix(kept, "cannot decode TOML "); found {
+		return "the value has the wrong type: it is a TOML " + rest
+	}
+	return kept
 }
 
 // walk notes where keys stand and refuses those that the decoder, which takes
@@ -123,7 +133,7 @@ func walk(raw []byte) (*Positions, Errors) {
 			positions.note(&parser, node, path)
 		case unstable.KeyValue:
 			positions.note(&parser, node, prefix+path)
-			found = append(found, inlineKeys(&parser, node.Value())...)
+			found = append(found, positions.inline(&parser, node.Value(), prefix+path)...)
 		default:
 		}
 	}
@@ -159,17 +169,21 @@ func keyPath(parser *unstable.Parser, node *unstable.Node) (string, Errors) {
 	return strings.Join(parts, "."), found
 }
 
-// inlineKeys checks the keys of tables inside a value.
-func inlineKeys(parser *unstable.Parser, value *unstable.Node) Errors {
+// inline notes and checks the keys of tables inside a value that stands at path.
+func (p *Positions) inline(parser *unstable.Parser, value *unstable.Node, path string) Errors {
 	var found Errors
+	index := 0
 	for children := value.Children(); children.Next(); {
 		child := children.Node()
 		if child.Kind == unstable.KeyValue {
-			_, problems := keyPath(parser, child)
+			name, problems := keyPath(parser, child)
 			found = append(found, problems...)
-			child = child.Value()
+			p.note(parser, child, path+"."+name)
+			found = append(found, p.inline(parser, child.Value(), path+"."+name)...)
+			continue
 		}
-		found = append(found, inlineKeys(parser, child)...)
+		found = append(found, p.inline(parser, child, fmt.Sprintf("%s[%d]", path, index))...)
+		index++
 	}
 	return found
 }

@@ -86,6 +86,30 @@ func TestPositionsPointAtKeys(t *testing.T) {
 	}
 }
 
+func TestPositionsPointIntoInlineTables(t *testing.T) {
+	text := "caps = {per_day = \"1\"}\nmint = [{name = \"x\"}, {name = \"y\"}]\n"
+	var into file
+	positions, err := stricttoml.Decode([]byte(text), &into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stricttoml.Error{Line: 2, Column: 24, Text: "mint[1].name: bad"}
+	if got := positions.Error("mint[1].name", "bad"); got != want {
+		t.Errorf("Error = %v, want %v", got, want)
+	}
+	if !positions.Has("caps.per_day") {
+		t.Error("a key of an inline table is not found")
+	}
+}
+
+func TestDecodeNamesNoGoType(t *testing.T) {
+	var into file
+	_, err := stricttoml.Decode([]byte("[caps]\nper_day = 1.5\n"), &into)
+	if err == nil || strings.Contains(err.Error(), "struct") || !strings.Contains(err.Error(), "float") {
+		t.Errorf("Decode = %v", err)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("name = \"a\"\n[caps]\nper_day = \"1 SOL\"\n[[mint]]\nname = \"x\"\ninner = {deep = 3}\n"))
 	f.Add([]byte("Name = 1\n[a.b]\n\"c d\" = [[1],[2]]\n"))

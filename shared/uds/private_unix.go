@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -72,4 +73,22 @@ func CheckSecretFile(path string) error {
 		return fmt.Errorf("file %s has mode %04o, which lets other accounts read it; run: chmod 0600 %s", path, info.Mode().Perm(), path)
 	}
 	return nil
+}
+
+// FolderOwner is the account that the folder of a socket belongs to, and so the
+// only one that can have put a socket there: who a client expects to answer.
+func FolderOwner(path string) (uint32, error) {
+	folder := filepath.Dir(path)
+	info, err := os.Stat(folder)
+	if err != nil {
+		return 0, fmt.Errorf("look at the socket's folder: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("%s: the owner cannot be read on this system", folder)
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return 0, fmt.Errorf("folder %s can be written by everybody, so anybody may answer there", folder)
+	}
+	return stat.Uid, nil
 }

@@ -207,3 +207,13 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 		}
 	}
 }
+
+func TestSellingWhatIsNotThereAsksForNoPrice(t *testing.T) {
+	world := worldtest.New(t)
+	world.Signer.Set(func(r *worldtest.Rules) { r.AllowUncapped = true })
+	c := start(t, world, "allow_uncapped_token_swaps = true", "")
+	c.fails("bags_execute_trade", fmt.Sprintf(`{"input_mint":%q,"output_mint":"SOL","amount":"501","slippage_bps":100}`, worldtest.Token), "conflict", "insufficient_funds")
+	if world.Bags.Requests() != 0 {
+		t.Error("the Bags API was asked")
+	}
+}

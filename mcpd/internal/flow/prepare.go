@@ -64,7 +64,7 @@ type Quoted struct {
 
 // Quote asks for a price. It needs no signer and proposes nothing.
 func (e *Engine) Quote(ctx context.Context, swap intent.Swap) (Quoted, error) {
-	snapshot, err := e.mintsOf(ctx, swap)
+	snapshot, err := e.mintsOf(ctx, swap, nil)
 	if err != nil {
 		return Quoted{}, err
 	}
@@ -80,8 +80,9 @@ func (e *Engine) Quote(ctx context.Context, swap intent.Swap) (Quoted, error) {
 	return Quoted{Quote: quote, Mints: decimals}, err
 }
 
-func (e *Engine) mintsOf(ctx context.Context, swap intent.Swap) (plan.Snapshot, error) {
-	var keys []solana.PublicKey
+// mintsOf reads the mints of a swap, and more accounts with them.
+func (e *Engine) mintsOf(ctx context.Context, swap intent.Swap, more []solana.PublicKey) (plan.Snapshot, error) {
+	keys := slices.Clone(more)
 	for _, asset := range []solana.PublicKey{swap.Input, swap.Output} {
 		if asset != amount.SOL {
 			keys = append(keys, asset)
@@ -96,7 +97,7 @@ func quoteRequest(swap intent.Swap, units amount.Units) bags.QuoteRequest {
 }
 
 func (e *Engine) prepareSwap(ctx context.Context, admitted caps.Admitted, swap intent.Swap) (prepared, error) {
-	mints, err := e.mintsOf(ctx, swap)
+	mints, err := e.mintsOf(ctx, swap, plan.PurseKeys(admitted.Signer().Wallet, swap.Input))
 	if err != nil {
 		return prepared{}, err
 	}
@@ -106,6 +107,9 @@ func (e *Engine) prepareSwap(ctx context.Context, admitted caps.Admitted, swap i
 	}
 	units, err := plan.Spend(admitted, swap.Input, swap.Amount, mints)
 	if err != nil {
+		return prepared{}, err
+	}
+	if err := plan.CheckPurse(admitted.Signer().Wallet, swap.Input, units, mints); err != nil {
 		return prepared{}, err
 	}
 	quote, err := e.Bags.Quote(ctx, quoteRequest(swap, units))

@@ -127,7 +127,7 @@ func moveInstructions(transfer intent.Transfer, mint Mint, units amount.Units, w
 			return nil, fault.New(fault.AmountInvalid, "%s has no account yet and must receive at least %s SOL", transfer.To, least.Decimal(amount.SOLDecimals))
 		}
 		if have := snapshot.Accounts[wallet].Lamports; have < units {
-			return nil, fault.New(fault.InsufficientFunds, "the wallet holds %s SOL", have.Decimal(amount.SOLDecimals))
+			return nil, poor(have, amount.SOLDecimals, "SOL")
 		}
 		return []lib.Instruction{system.NewTransferInstruction(uint64(units), from, to).Build()}, nil
 	}
@@ -136,7 +136,7 @@ func moveInstructions(transfer intent.Transfer, mint Mint, units amount.Units, w
 	}
 	source := solana.AssociatedTokenAddress(wallet, mint.Address, mint.Program)
 	if have := TokenBalance(source, snapshot); have < units {
-		return nil, fault.New(fault.InsufficientFunds, "the wallet holds %s of %s", have.Decimal(mint.Decimals), mint.Address)
+		return nil, poor(have, mint.Decimals, mint.Address.String())
 	}
 	destination := solana.AssociatedTokenAddress(transfer.To, mint.Address, mint.Program)
 	create := ata.NewCreateIdempotentInstructionWithTokenProgram(from, to, lib.PublicKey(mint.Address), lib.PublicKey(mint.Program)).Build()

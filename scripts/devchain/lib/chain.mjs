@@ -38,7 +38,6 @@ export class Chain extends EventEmitter {
     this.genesisHash = genesisHash;
     this.lags = { processed: 0, confirmed: confirmedLag, finalized: finalizedLag };
     this.slot = this.vm.startSlot;
-    this.startSlot = this.slot;
     this.blockhashes = new Blockhashes(this.slot);
     this.#setClock();
   }

@@ -26,7 +26,7 @@ function encodeData(account, config, accountOf) {
     case 'binary':
     case 'base58':
       if (data.length > BASE58_LIMIT) {
-        throw invalidParams(`Encoded binary (base 58) data should be less than ${BASE58_LIMIT} bytes, please use Base64 encoding.`);
+        throw invalidParams(`base58 is for up to ${BASE58_LIMIT} bytes of data; ask for encoding base64.`);
       }
       // Without any encoding the text stands alone, as it did in the first versions.
       return encoding === 'binary' ? toBase58(data) : [toBase58(data), 'base58'];

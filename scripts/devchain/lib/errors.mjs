@@ -15,7 +15,7 @@ export class RpcError extends Error {
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const METHOD_NOT_FOUND = -32601;
-export const INVALID_PARAMS = -32602;
+const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 export const PREFLIGHT_FAILURE = -32002;
 export const SIGNATURE_VERIFICATION_FAILURE = -32003;

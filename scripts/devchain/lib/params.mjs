@@ -15,10 +15,13 @@ export function signatureParam(value) {
   return value;
 }
 
+// A member that is null is one that was left out: typed clients send those.
 export function configParam(value) {
   if (value === undefined || value === null) return {};
-  if (typeof value !== 'object' || Array.isArray(value)) throw invalidParams('Invalid params: a configuration object was expected.');
-  return value;
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw invalidParams('Invalid params: a configuration object was expected.');
+  }
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 }
 
 // An absent commitment is "finalized", as on a cluster.

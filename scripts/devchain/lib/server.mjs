@@ -10,7 +10,11 @@ import { createWebSocketServer } from './ws.mjs';
 
 const HOST = '127.0.0.1';
 
-export async function startServer({ port = 0, wsPort = 0, dev = false, clock = true, slotMs = 400, log = () => {}, ...options } = {}) {
+const DEFAULTS = { port: 0, wsPort: 0, dev: false, clock: true, slotMs: 400, log: () => {} };
+
+// Takes what DEFAULTS names, and the options of Chain.
+export async function startServer(given = {}) {
+  const { port, wsPort, dev, clock, slotMs, log, ...options } = { ...DEFAULTS, ...given };
   const chain = new Chain(options);
   const rpc = new Rpc({ chain, faults: new Faults(), dev, log });
   const http = createHttpServer(rpc);

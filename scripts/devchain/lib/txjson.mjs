@@ -12,7 +12,7 @@ export function transactionJSON(entry, { encoding = 'json', maxSupportedTransact
     throw new RpcError(
       UNSUPPORTED_TRANSACTION_VERSION,
       `Transaction version (${transaction.version}) is not supported by the requesting client. ` +
-        `Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": ${transaction.version}`,
+        `Ask again with "maxSupportedTransactionVersion": ${transaction.version}.`,
     );
   }
   return {

@@ -5,7 +5,7 @@
 
 import { toBase58 } from './base58.mjs';
 
-export const PACKET_LIMIT = 1232;
+const PACKET_LIMIT = 1232;
 export const PACKET_LIMIT_V1 = 4096;
 
 const V1_MARK = 0x81;
@@ -13,7 +13,7 @@ const V1_LIMITS = { signatures: 12, addresses: 64, instructions: 64 };
 
 export class WireError extends Error {}
 
-export const isV1 = (bytes) => bytes[0] === V1_MARK;
+const isV1 = (bytes) => bytes[0] === V1_MARK;
 export const packetLimit = (bytes) => (isV1(bytes) ? PACKET_LIMIT_V1 : PACKET_LIMIT);
 
 // A whole transaction: signatures and message.
@@ -150,10 +150,6 @@ function check(message) {
     if (accounts.some((index) => index >= total)) throw new WireError('an account index is out of range');
   }
   return message;
-}
-
-export function isSigner(message, index) {
-  return index < message.header.signatures;
 }
 
 // Whether a static account is writable in the message.

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { b58, build, chainFor, FEE, keypair, mintData, rejected, SOL, SYSTEM, TOKEN, TOKEN_2022, tokenData, transfer, unb58 } from '../testkit.mjs';
+import { b58, build, chainFor, FEE, keypair, mintData, rejected, SOL, SYSTEM, TOKEN, TOKEN_2022, tokenData, transfer, unb58, unitPrice } from '../testkit.mjs';
 
 test('cluster facts', async (t) => {
   const { call, server } = await chainFor(t);
@@ -20,6 +20,8 @@ test('cluster facts', async (t) => {
   assert.equal(epoch.blockHeight, height);
   assert.equal(epoch.epoch * epoch.slotsInEpoch + epoch.slotIndex, processed);
   await assert.rejects(call('getSlot', { minContextSlot: processed + 1 }), rejected(-32016));
+  assert.equal(await call('getSlot', null), processed - 32);
+  assert.equal(await call('getSlot', { commitment: null }), processed - 32);
   await assert.rejects(call('getSlot', { commitment: 'soon' }), rejected(-32602));
 });
 
@@ -165,8 +167,19 @@ test('a balance is what it was at the commitment asked for', async (t) => {
 });
 
 test('prioritization fees', async (t) => {
-  const { call } = await chainFor(t);
+  const { call, funded, send, blockhash } = await chainFor(t);
   const fees = await call('getRecentPrioritizationFees', []);
   assert.equal(fees.length, 150);
   assert.deepEqual(Object.keys(fees[0]).sort(), ['prioritizationFee', 'slot']);
+  assert.equal((await call('getRecentPrioritizationFees', null)).length, 150);
+
+  const wallet = await funded();
+  const pay = async (price) =>
+    send(build({ signers: [wallet], instructions: [unitPrice(price), transfer(wallet.key, wallet.key, 1)], blockhash: await blockhash() }));
+  await call('devchain_advance', { slots: 1 }); // the airdrop paid none, in the slot before
+  await pay(900);
+  await pay(400);
+  const newest = async (...accounts) => (await call('getRecentPrioritizationFees', accounts)).at(-1).prioritizationFee;
+  assert.equal(await newest(wallet.address), 400);
+  assert.equal(await newest(keypair().address), 0);
 });

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	operatorv1 "countersign/proto/operator/v1"
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/faultgrpc"
 	"countersign/shared/solana"
+	"countersign/shared/uds"
 	"countersign/shared/udsgrpc"
 )
 
@@ -30,7 +30,11 @@ func (c *console) askOperator(ctx context.Context, ask func(context.Context, ope
 	}
 	ctx, cancel := context.WithTimeout(ctx, operatorTime)
 	defer cancel()
-	conn, err := grpc.NewClient("unix://"+cfg.OperatorSocket(), grpc.WithTransportCredentials(udsgrpc.ClientCredentials(cfg.Sockets.OperatorUIDs)))
+	signer, err := uds.FolderOwner(cfg.OperatorSocket())
+	if err != nil {
+		return fault.New(fault.SignerUnavailable, "signerd has not made its sockets in %s: %v", cfg.Sockets.Dir, err)
+	}
+	conn, err := udsgrpc.NewClient(cfg.OperatorSocket(), []uint32{signer})
 	if err != nil {
 		return fault.New(fault.SignerUnavailable, "the operator socket %s cannot be used", cfg.OperatorSocket()).Because(err)
 	}

@@ -40,10 +40,6 @@ const stopTime = 5 * time.Second
 // rpcTimeout bounds one call to an RPC node.
 const rpcTimeout = 10 * time.Second
 
-// maxMessage bounds one gRPC request: forty transactions of 1,232 bytes and
-// their intent fit.
-const maxMessage = 64 << 10
-
 func (c *console) serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
@@ -145,11 +141,11 @@ func (s *state) close(logger *slog.Logger) {
 
 // listen serves both sockets until ctx ends, then lets calls finish.
 func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s *state, logger *slog.Logger) error {
-	agent, err := uds.Listen(cfg.AgentSocket())
+	agent, err := uds.ListenAs(cfg.AgentSocket(), cfg.SocketAccess())
 	if err != nil {
 		return err
 	}
-	person, err := uds.Listen(cfg.OperatorSocket())
+	person, err := uds.ListenAs(cfg.OperatorSocket(), cfg.SocketAccess())
 	if err != nil {
 		return errors.Join(err, agent.Close())
 	}
@@ -171,13 +167,7 @@ func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s
 }
 
 func newServer(uids []uint32, table methods.Table, logger *slog.Logger) *grpc.Server {
-	options := append(methods.New(table, logger).ServerOptions(),
-		grpc.Creds(peer.ServerCredentials(uids)),
-		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.MaxConcurrentStreams(64),
-		grpc.ConnectionTimeout(5*time.Second),
-	)
-	return grpc.NewServer(options...)
+	return grpc.NewServer(append(methods.New(table, logger).ServerOptions(), peer.ServerOptions(uids, logger)...)...)
 }
 
 // serveUntil serves until ctx ends, then stops: gracefully at first, by force

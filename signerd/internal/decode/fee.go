@@ -40,12 +40,12 @@ const (
 func feeOf(tx Tx) (Fee, error) {
 	fee := Fee{Payer: tx.accounts[0].Key, Signatures: len(tx.parsed.tx.Signatures)}
 	fee.ByWallet = fee.Payer == tx.wallet
-	fee.Base = amount.Units(fee.Signatures) * solana.LamportsPerSignature
+	fee.Base = amount.Units(tx.parsed.tx.Message.RequiredSignatures) * solana.LamportsPerSignature
 	limited := false
 	for _, instruction := range tx.instructions {
 		switch instruction.Name {
 		case nameUnitLimit:
-			fee.UnitLimit, limited = uint32(instruction.Number), true
+			fee.UnitLimit, limited = uint32(min(instruction.Number, maxUnits)), true
 		case nameUnitPrice:
 			fee.UnitPrice = instruction.Number
 		}

@@ -41,6 +41,9 @@ type values struct {
 	absent bool
 }
 
+// small is number n, which was read as a single byte.
+func (v values) small(n int) uint8 { return uint8(v.numbers[n] & 0xff) }
+
 // readFields reads exactly the fields, with nothing left over.
 func readFields(fields []field, data []byte) (values, error) {
 	var read values
@@ -81,10 +84,11 @@ func (v *values) take(next field, data []byte) ([]byte, error) {
 		if length > maxSeed {
 			return nil, errSeed
 		}
-		if uint64(len(data)-8) < length {
+		text := data[8:]
+		if len(text) < int(length) {
 			return nil, errShortData
 		}
-		return data[8+length:], nil
+		return text[length:], nil
 	case rest:
 		return nil, nil
 	}

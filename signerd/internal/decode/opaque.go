@@ -2,6 +2,7 @@ package decode
 
 import (
 	"encoding/hex"
+	"maps"
 
 	"countersign/shared/fault"
 	"countersign/shared/solana"
@@ -130,9 +131,7 @@ func table(uses Uses, names map[string]string) map[discriminator]use {
 func merge(tables ...map[discriminator]use) map[discriminator]use {
 	merged := make(map[discriminator]use)
 	for _, next := range tables {
-		for key, value := range next {
-			merged[key] = value
-		}
+		maps.Copy(merged, next)
 	}
 	return merged
 }

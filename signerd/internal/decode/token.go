@@ -81,7 +81,7 @@ func fillTokenTransfer(i *Instruction, v values) error {
 
 func fillTransferChecked(i *Instruction, v values) error {
 	i.From, i.Mint, i.To, i.Authority = i.key(0), i.key(1), i.key(2), i.key(3)
-	i.Amount, i.Decimals, i.Checked, i.TokenProgram = amount.Units(v.numbers[0]), uint8(v.numbers[1]), true, i.Program
+	i.Amount, i.Decimals, i.Checked, i.TokenProgram = amount.Units(v.numbers[0]), v.small(1), true, i.Program
 	return nil
 }
 
@@ -120,7 +120,7 @@ func fillRevoke(i *Instruction, _ values) error {
 
 func fillSetAuthority(i *Instruction, v values) error {
 	i.From, i.Authority, i.TokenProgram = i.key(0), i.key(1), i.Program
-	i.AuthorityType, i.NoOwner = uint8(v.numbers[0]), v.absent
+	i.AuthorityType, i.NoOwner = v.small(0), v.absent
 	if !v.absent {
 		i.Owner = v.keys[0]
 	}

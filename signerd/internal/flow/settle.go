@@ -60,8 +60,7 @@ func (f *Flow) storeReceipt(about subject, receipt Receipt) {
 
 // recover finishes what a crash cut short, before anything new is accepted: a
 // reservation without stored signed bytes was never sent and is released; one
-// with them is left to the settling passes, which only ever resend the very
-// same bytes.
+// with them is left to the settling passes, which only look and send nothing.
 func (f *Flow) recover(ctx context.Context) error {
 	pending, err := f.Ledger.Unresolved(ctx)
 	if err != nil {
@@ -164,15 +163,15 @@ func (f *Flow) settlePass(ctx context.Context) {
 	}
 }
 
-// resolve resends the stored bytes of one transaction while they can land, and
-// writes down what is proven.
+// resolve looks for the outcome of one transaction and writes down what is
+// proven.
 func (f *Flow) resolve(ctx context.Context, p ledger.Pending) {
 	if err := f.pinned(ctx); err != nil {
 		return // Another network's silence would prove nothing.
 	}
 	attempt, cancel := context.WithTimeout(ctx, settleInterval)
 	defer cancel()
-	result := f.Sender.Resume(attempt, p.Raw, p.Signature, p.LastValidHeight, func(string) {})
+	result := f.Sender.Resume(attempt, p.Raw, p.Signature, p.LastValidHeight)
 	if result.Outcome == submit.Unknown {
 		return
 	}

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/decode"
@@ -9,6 +11,9 @@ import (
 // maxInstructions is how many instructions a transaction may run; inner ones
 // count too, which only simulation can tell.
 const maxInstructions = 64
+
+// maxAccounts is how many accounts an index of one byte can tell apart.
+const maxAccounts = 256
 
 // Append returns the transaction's wire bytes with the guard behind its
 // instructions. The wallet must be the only signer: another signature would
@@ -26,6 +31,9 @@ func Append(tx decode.Tx, plan Plan) ([]byte, error) {
 		return nil, fault.New(fault.GuardImpossible, "the guard does not fit: more than %d instructions", maxInstructions)
 	}
 	b := newBuilder(tx, guards)
+	if len(b.old)+len(b.added) > maxAccounts {
+		return nil, fault.New(fault.GuardImpossible, "with its guard the transaction could use more than %d accounts", maxAccounts)
+	}
 	for _, account := range b.old {
 		if account.Writable && b.moved(account.Key) {
 			// As a static key it would be read-only: not what was signed up for.
@@ -75,12 +83,7 @@ func newBuilder(tx decode.Tx, guards []instruction) *builder {
 }
 
 func (b *builder) moved(key solana.PublicKey) bool {
-	for _, added := range b.added {
-		if added == key {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(b.added, key)
 }
 
 // message extends m. A key that becomes static is taken out of the lookup that
@@ -88,7 +91,7 @@ func (b *builder) moved(key solana.PublicKey) bool {
 func (b *builder) message(m solana.Message, guards []instruction) solana.Message {
 	oldStatic := len(m.Keys)
 	m.Keys = append(m.Keys, b.added...)
-	m.ReadonlyUnsigned += uint8(len(b.added))
+	m.ReadonlyUnsigned += uint8(len(b.added)) //nolint:gosec // G115: Append has bounded it by maxAccounts.
 	m.Lookups = b.keptLookups(m.Lookups, oldStatic)
 	b.number(m, oldStatic)
 	for i, compiled := range m.Instructions {
@@ -149,7 +152,7 @@ func (b *builder) number(m solana.Message, oldStatic int) {
 		if b.moved(account.Key) {
 			continue
 		}
-		b.index[account.Key] = uint8(next)
+		b.index[account.Key] = uint8(next) //nolint:gosec // G115: Append has bounded it by maxAccounts.
 		next++
 	}
 }

@@ -138,7 +138,7 @@ func (s scene) latest() solana.Hash {
 
 func TestTransfersAreCompleteAndExact(t *testing.T) {
 	s := startScene(t)
-	friend := solana.PublicKey(wallet)
+	friend := wallet
 	friend[0] ^= 0x55
 	token := s.key(s.world.TokenMint)
 	account := s.tokenAccount()

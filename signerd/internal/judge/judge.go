@@ -237,12 +237,15 @@ func (j *Judge) guard(ctx context.Context, tx decode.Tx, draft effects.Draft, r 
 		if err != nil {
 			return decode.Tx{}, effects.Draft{}, err
 		}
-		if plan, err = found.Plan(holdings); err != nil {
+		next, err := found.Plan(holdings)
+		if err != nil {
 			return decode.Tx{}, effects.Draft{}, err
 		}
-		if found.Guarded(plan) {
+		// A floor that is too high would revert what is honest.
+		if next.Floor == plan.Floor && found.Guarded(next) {
 			return final, found, nil
 		}
+		plan = next
 	}
 	return decode.Tx{}, effects.Draft{}, fault.New(fault.GuardImpossible, "no guard satisfies its own cost")
 }

@@ -260,7 +260,7 @@ func TestLoadReadsInlineTables(t *testing.T) {
 	inline := strings.Replace(good, "[tiers]\ndefault = \"auto\"\nunguarded = \"confirm\"\nauto_up_to = \"0.01 SOL\"\nhuman_above = \"0.05 SOL\"\n", "", 1)
 	inline = "tiers = {default = \"auto\", unguarded = \"confirm\", auto_up_to = \"0.01 SOL\", human_above = \"0.05 sol\"}\n" + inline
 	_, err := policy.Load([]byte(inline))
-	if err == nil || !strings.Contains(err.Error(), "line 1, column 1: tiers.human_above: must be an amount of SOL") {
+	if err == nil || !strings.Contains(err.Error(), "line 1, column 76: tiers.human_above: must be an amount of SOL") {
 		t.Errorf("a wrong amount in an inline table: %v", err)
 	}
 	load(t, strings.Replace(inline, "0.05 sol", "0.05 SOL", 1))

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -211,7 +212,7 @@ func TestMoreIsNeverWeaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, flow, batch, usage := drawCase(t)
 		base := p.evaluate(flow, batch, usage)
-		longer := p.evaluate(flow, append(batch[:len(batch):len(batch)], drawFacts(t)), usage)
+		longer := p.evaluate(flow, append(slices.Clip(batch), drawFacts(t)), usage)
 		if longer.Tier() < base.Tier() {
 			t.Fatalf("one transaction more makes %s (%v) of %s (%v)", longer.Tier(), longer.Rules(), base.Tier(), base.Rules())
 		}

@@ -124,12 +124,12 @@ func (s *Sender) submit(ctx context.Context, raw []byte, id solana.Signature, la
 	return a.follow(ctx)
 }
 
-// Resume follows bytes that an earlier run may have sent. It never answers
-// NothingSent.
-func (s *Sender) Resume(ctx context.Context, raw []byte, id solana.Signature, lastValidHeight uint64, progress func(stage string)) Result {
+// Resume looks for the outcome of bytes that were signed earlier and may have
+// been sent. It sends nothing: whoever confirmed them is no longer waiting, and
+// a late trade would be a surprise. It never answers NothingSent.
+func (s *Sender) Resume(ctx context.Context, raw []byte, id solana.Signature, lastValidHeight uint64) Result {
 	a := s.attempt(raw, id, lastValidHeight)
 	a.resumed = true
-	progress("sent")
 	return a.follow(ctx)
 }
 
@@ -194,8 +194,8 @@ func (a *attempt) refusal(err error) Result {
 func (a *attempt) follow(ctx context.Context) Result {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	// The first send went out a moment ago, unless this is a resumption.
-	send := a.resumed
+	// The first send went out a moment ago.
+	send := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -208,7 +208,7 @@ func (a *attempt) follow(ctx context.Context) Result {
 		if send {
 			a.sendAgain(ctx)
 		}
-		send = true
+		send = !a.resumed
 		timer.Reset(a.options.Interval)
 	}
 }

@@ -404,13 +404,13 @@ func TestResumeNeverSaysNothingWasSent(t *testing.T) {
 	c.onSend = rpcError(-32003, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), never)
 	defer cancel()
-	got := sender(t, c.URL).Resume(ctx, theTransaction().Marshal(), theID(), lastValid, func(string) {})
+	got := sender(t, c.URL).Resume(ctx, theTransaction().Marshal(), theID(), lastValid)
 	expect(t, got, Unknown, fault.OutcomeUnknown)
 	if len(c.sends()) < 2 {
 		t.Errorf("%d sends while it could still land", len(c.sends()))
 	}
 	c.set(func() { c.status, c.meta, c.sent = confirmed(77, nil), honestMeta(nil), nil })
-	got = sender(t, c.URL).Resume(t.Context(), theTransaction().Marshal(), theID(), lastValid, func(string) {})
+	got = sender(t, c.URL).Resume(t.Context(), theTransaction().Marshal(), theID(), lastValid)
 	expect(t, got, Landed, "")
 	if len(c.sends()) != 0 {
 		t.Error("a transaction that had landed was sent again")

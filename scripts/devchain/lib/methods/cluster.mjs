@@ -57,8 +57,10 @@ export const clusterMethods = {
   },
 
   // Per slot the lowest price with which somebody got in, among those who locked these accounts.
-  getRecentPrioritizationFees({ chain }, [addresses = []]) {
-    if (!Array.isArray(addresses) || addresses.length > 128) throw invalidParams('Too many inputs provided; max 128');
+  getRecentPrioritizationFees({ chain }, [given]) {
+    const addresses = given ?? [];
+    if (!Array.isArray(addresses)) throw invalidParams('Invalid params: a list of addresses was expected.');
+    if (addresses.length > 128) throw invalidParams('Too many inputs provided; max 128');
     const wanted = addresses.map((address) => toBase58(keyParam(address)));
     const first = chain.slot - FEE_WINDOW + 1;
     const lowest = new Map();

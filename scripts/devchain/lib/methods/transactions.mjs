@@ -25,7 +25,7 @@ export const transactionMethods = {
   sendTransaction({ chain, faults }, [text, given]) {
     const config = configParam(given);
     const transaction = receiveTransaction(text, config.encoding);
-    if (config.maxRetries !== undefined && config.maxRetries !== null) integerParam(config.maxRetries, 'maxRetries');
+    if (config.maxRetries !== undefined) integerParam(config.maxRetries, 'maxRetries');
     if (!config.skipPreflight) preflight(chain, transaction, config);
 
     if (faults.take('drop', 'sendTransaction')) return transaction.signature;

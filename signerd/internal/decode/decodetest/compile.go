@@ -16,10 +16,16 @@ type Meta struct {
 	Signer, Writable bool
 }
 
-// R, W, S and SW make accounts: read-only, writable, signer, both.
-func R(key solana.PublicKey) Meta  { return Meta{Key: key} }
-func W(key solana.PublicKey) Meta  { return Meta{Key: key, Writable: true} }
-func S(key solana.PublicKey) Meta  { return Meta{Key: key, Signer: true} }
+// R is an account that is only read.
+func R(key solana.PublicKey) Meta { return Meta{Key: key} }
+
+// W is an account that can change.
+func W(key solana.PublicKey) Meta { return Meta{Key: key, Writable: true} }
+
+// S is an account that signs.
+func S(key solana.PublicKey) Meta { return Meta{Key: key, Signer: true} }
+
+// SW is an account that signs and can change.
 func SW(key solana.PublicKey) Meta { return Meta{Key: key, Signer: true, Writable: true} }
 
 // Call is one instruction.
