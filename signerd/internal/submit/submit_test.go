@@ -406,8 +406,8 @@ func TestResumeNeverSaysNothingWasSent(t *testing.T) {
 	defer cancel()
 	got := sender(t, c.URL).Resume(ctx, theTransaction().Marshal(), theID(), lastValid)
 	expect(t, got, Unknown, fault.OutcomeUnknown)
-	if len(c.sends()) < 2 {
-		t.Errorf("%d sends while it could still land", len(c.sends()))
+	if len(c.sends()) != 0 {
+		t.Error("a look for an outcome sent something")
 	}
 	c.set(func() { c.status, c.meta, c.sent = confirmed(77, nil), honestMeta(nil), nil })
 	got = sender(t, c.URL).Resume(t.Context(), theTransaction().Marshal(), theID(), lastValid)
