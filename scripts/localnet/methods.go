@@ -17,6 +17,17 @@ func (c *Chain) Advance(ctx context.Context, slots int) error {
 	return c.rpc.call(ctx, nil, "devchain_advance", map[string]int{"slots": slots})
 }
 
+// LatestBlockhash is a fresh blockhash, at commitment confirmed.
+func (c *Chain) LatestBlockhash(ctx context.Context) (string, error) {
+	var answer struct {
+		Value struct {
+			Blockhash string `json:"blockhash"`
+		} `json:"value"`
+	}
+	err := c.rpc.call(ctx, &answer, "getLatestBlockhash", map[string]string{"commitment": "confirmed"})
+	return answer.Value.Blockhash, err
+}
+
 // ExpireBlockhash makes every blockhash handed out so far invalid.
 func (c *Chain) ExpireBlockhash(ctx context.Context) error {
 	return c.rpc.call(ctx, nil, "devchain_expireBlockhash")

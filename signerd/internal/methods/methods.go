@@ -34,6 +34,8 @@ type Table map[string]Rule
 type Gate struct {
 	table  Table
 	logger *slog.Logger
+	// session names the connection of a call, by the kernel's word.
+	session func(context.Context) (string, bool)
 
 	mu       sync.Mutex // guards limiters
 	limiters map[limiterKey]*rate.Limiter
@@ -47,7 +49,12 @@ const maxLimiters = 4096
 
 // New makes a gate.
 func New(table Table, logger *slog.Logger) *Gate {
-	return &Gate{table: table, logger: logger, limiters: make(map[limiterKey]*rate.Limiter)}
+	return &Gate{table: table, logger: logger, session: sessionOf, limiters: make(map[limiterKey]*rate.Limiter)}
+}
+
+func sessionOf(ctx context.Context) (string, bool) {
+	identity, ok := peer.FromContext(ctx)
+	return identity.Session, ok
 }
 
 // ServerOptions installs the gate in a gRPC server.
@@ -60,11 +67,11 @@ func (g *Gate) admit(ctx context.Context, method string) (Rule, error) {
 	if !ok {
 		return Rule{}, fault.New(fault.PeerRejected, "this method is not served here")
 	}
-	identity, ok := peer.FromContext(ctx)
+	session, ok := g.session(ctx)
 	if !ok {
 		return Rule{}, fault.New(fault.PeerRejected, "the connection carries no peer credentials")
 	}
-	if !g.limiter(identity.Session, method, rule).Allow() {
+	if !g.limiter(session, method, rule).Allow() {
 		return Rule{}, fault.New(fault.Overloaded, "too many calls on this connection").After(time.Minute / time.Duration(rule.PerMinute))
 	}
 	return rule, nil

@@ -1,0 +1,173 @@
+package flow_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"countersign/scripts/localnet"
+	"countersign/scripts/observer"
+	"countersign/shared/amount"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/audit"
+	"countersign/signerd/internal/chain"
+	"countersign/signerd/internal/custody"
+	"countersign/signerd/internal/effects"
+	"countersign/signerd/internal/flow"
+	"countersign/signerd/internal/judge"
+	"countersign/signerd/internal/ledger"
+	"countersign/signerd/internal/ledger/sqlite"
+	"countersign/signerd/internal/policy"
+	"countersign/signerd/internal/submit"
+)
+
+// payee is who the tests pay.
+var payee = solana.MustPublicKey("9hSR6S7WPtxmTojgo6GG3k4yDPecgJY292j7xrsUGWBu")
+
+// world is a flow over a real chain, with real stages and real files.
+type world struct {
+	t      *testing.T
+	net    *localnet.Chain
+	eye    *observer.Observer
+	chain  *chain.Client
+	store  *sqlite.Store
+	audit  *audit.Log
+	ledger *ledger.Ledger
+	book   *approval.Book
+	signer *custody.Signer
+	rules  *policy.Policy
+	flow   *flow.Flow
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	net, err := localnet.Start(t.Context(), localnet.Options{SlotMS: 50, FinalizedLag: 8, Stderr: io.Discard})
+	check(t, err)
+	t.Cleanup(net.Stop)
+	w := &world{t: t, net: net, eye: observer.New(net.RPCURL)}
+	genesis, err := solana.ParseHash(net.GenesisHash)
+	check(t, err)
+	text := bytes.Replace(policy.Default("local", genesis), []byte(`new = "human"`), []byte(`new = "confirm"`), 1)
+	w.rules, err = policy.Load(text)
+	check(t, err)
+	w.chain, err = chain.New([]string{net.RPCURL}, 10*time.Second)
+	check(t, err)
+	w.openState(filepath.Join(t.TempDir(), "state"), genesis)
+	check(t, net.Airdrop(t.Context(), w.signer.PublicKey().String(), 5_000_000_000))
+	w.start()
+	return w
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) openState(dir string, genesis solana.Hash) {
+	w.t.Helper()
+	check(w.t, os.MkdirAll(dir, 0o700))
+	options := custody.Options{Backend: "file", StateDir: dir, PassphraseFile: filepath.Join(dir, "passphrase"), Timeout: 10 * time.Second}
+	check(w.t, custody.Prepare(options))
+	vault, err := custody.Open(options)
+	check(w.t, err)
+	_, err = vault.Create(w.t.Context(), "main")
+	check(w.t, err)
+	w.signer, err = vault.Unlock(w.t.Context(), "main")
+	check(w.t, err)
+	w.store, err = sqlite.Create(w.t.Context(), filepath.Join(dir, "ledger.db"))
+	check(w.t, err)
+	w.audit, err = audit.Open(filepath.Join(dir, "audit.jsonl"))
+	check(w.t, err)
+	w.ledger = ledger.New(w.store, w.signer.PublicKey(), genesis)
+	w.book = approval.NewBook(w.store)
+	w.t.Cleanup(func() {
+		_ = w.audit.Close() // A test may have closed it.
+		check(w.t, w.store.Close())
+		w.signer.Close()
+	})
+}
+
+// start runs a flow, as a new process would.
+func (w *world) start() {
+	w.t.Helper()
+	sender, err := submit.New([]string{w.net.RPCURL}, submit.Options{Wallet: w.signer.PublicKey(), Interval: 100 * time.Millisecond})
+	check(w.t, err)
+	w.flow, err = flow.New(context.WithoutCancel(w.t.Context()), flow.Stages{
+		Chain: w.chain, Judge: judge.New(w.chain, w.signer.PublicKey()), Policy: w.rules, Book: w.book,
+		Ledger: w.ledger, Signer: w.signer, Sender: sender, Audit: w.audit, Logger: slog.New(slog.DiscardHandler),
+	})
+	check(w.t, err)
+	w.t.Cleanup(w.flow.Close)
+}
+
+// transfer is the wire form of a System transfer with a fresh blockhash.
+func (w *world) transfer(lamports uint64) []byte {
+	w.t.Helper()
+	data := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, 2), lamports)
+	message := solana.Message{
+		RequiredSignatures: 1, ReadonlyUnsigned: 1, Blockhash: w.blockhash(),
+		Keys:         []solana.PublicKey{w.signer.PublicKey(), payee, solana.SystemProgram},
+		Instructions: []solana.Instruction{{Program: 2, Accounts: []uint8{0, 1}, Data: data}},
+	}
+	return solana.Transaction{Signatures: make([]solana.Signature, 1), Message: message}.Marshal()
+}
+
+func (w *world) blockhash() solana.Hash {
+	w.t.Helper()
+	text, err := w.net.LatestBlockhash(w.t.Context())
+	check(w.t, err)
+	hash, err := solana.ParseHash(text)
+	check(w.t, err)
+	return hash
+}
+
+const session = "s_test"
+
+func (w *world) proposed(lamports uint64) flow.Proposed {
+	arguments, err := json.Marshal(map[string]uint64{"lamports": lamports})
+	check(w.t, err)
+	p := flow.Proposed{
+		Session: session, Tool: "solana_transfer", Arguments: string(arguments), Flow: effects.Transfer,
+		Bounds: effects.Bounds{
+			MaxOut: map[solana.PublicKey]amount.Units{amount.SOL: amount.Units(lamports)},
+			MaxFee: 10_000, Recipients: []solana.PublicKey{payee},
+		},
+		Transactions: [][]byte{w.transfer(lamports)},
+	}
+	p.Fingerprint = sha256.Sum256([]byte(p.Tool + "\x00" + p.Arguments))
+	return p
+}
+
+// propose proposes a transfer and returns what confirms it.
+func (w *world) propose(lamports uint64) flow.Confirmed {
+	w.t.Helper()
+	p := w.proposed(lamports)
+	verdict, err := w.flow.Propose(w.t.Context(), p)
+	check(w.t, err)
+	if verdict.Refused != nil || verdict.Code == "" {
+		w.t.Fatalf("refused: %v", verdict.Refused)
+	}
+	return flow.Confirmed{Session: session, Code: verdict.Code, Fingerprint: p.Fingerprint, Transactions: [][]byte{w.transfer(lamports)}}
+}
+
+// sent is how many transactions of the wallet the observer sees beside the one
+// that funded it.
+func (w *world) sent() int {
+	w.t.Helper()
+	list, err := w.eye.Signatures(w.t.Context(), w.signer.PublicKey().String())
+	check(w.t, err)
+	return len(list) - 1
+}
+
+func ignore(flow.Progress) {}
