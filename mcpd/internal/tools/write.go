@@ -81,7 +81,8 @@ func renderProposal(tool string, result flow.Result) Result {
 	return Result{Text: strings.Join(lines, "\n"), Structured: view}
 }
 
-func named(view AmountView) string {
+// Named writes an amount with the asset it is of.
+func Named(view AmountView) string {
 	if view.Mint == intent.AssetText(amount.SOL) {
 		return view.Amount + " SOL"
 	}
@@ -91,12 +92,12 @@ func named(view AmountView) string {
 func boundLines(view *ProposalView) []string {
 	var lines []string
 	for _, out := range view.MaxOut {
-		lines = append(lines, "Leaves at most: "+named(out))
+		lines = append(lines, "Leaves at most: "+Named(out))
 	}
 	for _, in := range view.MinIn {
-		lines = append(lines, "Arrives at least: "+named(in))
+		lines = append(lines, "Arrives at least: "+Named(in))
 	}
-	return append(lines, "Network fees at most: "+named(view.MaxFee)+"; rent at most: "+named(view.MaxRent))
+	return append(lines, "Network fees at most: "+Named(view.MaxFee)+"; rent at most: "+Named(view.MaxRent))
 }
 
 func effectLines(i, of int, effects propose.Effects) []string {
@@ -110,10 +111,10 @@ func effectLines(i, of int, effects propose.Effects) []string {
 	lines := []string{title + ", class " + effects.Class + ":"}
 	for _, change := range viewChanges(effects.Changes) {
 		if change.Out.AmountBaseUnits != "0" {
-			lines = append(lines, "  out "+named(change.Out))
+			lines = append(lines, "  out "+Named(change.Out))
 		}
 		if change.In.AmountBaseUnits != "0" {
-			lines = append(lines, "  in "+named(change.In))
+			lines = append(lines, "  in "+Named(change.In))
 		}
 	}
 	for _, payment := range effects.Payments {
@@ -251,13 +252,13 @@ func transactionLines(i int, tx TransactionView) []string {
 	if tx.Signature != "" {
 		line += ", signature " + tx.Signature
 	}
-	lines := []string{line + ", fee " + named(tx.Fee)}
+	lines := []string{line + ", fee " + Named(tx.Fee)}
 	for _, change := range tx.Changes {
 		if change.Out.AmountBaseUnits != "0" {
-			lines = append(lines, "  out "+named(change.Out))
+			lines = append(lines, "  out "+Named(change.Out))
 		}
 		if change.In.AmountBaseUnits != "0" {
-			lines = append(lines, "  in "+named(change.In))
+			lines = append(lines, "  in "+Named(change.In))
 		}
 	}
 	return lines

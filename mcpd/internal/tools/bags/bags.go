@@ -70,8 +70,8 @@ func quoteTool(engine *flow.Engine) tools.Tool {
 				return tools.Result{}, err
 			}
 			view := tools.ViewQuote(quoted.Quote, quoted.Mints)
-			text := "Quote only; nothing was proposed. " + view.In.Amount + " of " + view.In.Mint + " would give about " + view.ExpectedOut.Amount +
-				" and at least " + view.MinOut.Amount + " of " + view.MinOut.Mint + "."
+			text := "Quote only; nothing was proposed. " + tools.Named(view.In) + " would give about " + view.ExpectedOut.Amount +
+				" and at least " + tools.Named(view.MinOut) + "."
 			return tools.Result{Text: text, Structured: quoteResult{Quote: view}}, nil
 		},
 	}
