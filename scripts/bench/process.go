@@ -19,7 +19,7 @@ import (
 // floor differ in their code alone.
 func build(ctx context.Context, folder string, packages ...string) error {
 	for _, name := range packages {
-		command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, filepath.Base(name)), "./"+name)
+		command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", filepath.Join(folder, filepath.Base(name)), "./"+name)
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", name, err, out)

@@ -51,6 +51,11 @@ func IsTokenProgram(key solana.PublicKey) bool {
 	return key == solana.TokenProgram || key == solana.Token2022Program
 }
 
+// IsMultisig reports a multisig of either token program.
+func IsMultisig(account Account) bool {
+	return IsTokenProgram(account.Owner) && len(account.Data) == multisigSize
+}
+
 // ParseToken reads a token account of either program. It reports false for
 // anything else, also for a mint or multisig of these programs.
 func ParseToken(account Account) (Token, bool) {

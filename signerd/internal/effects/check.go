@@ -47,8 +47,37 @@ func (d *Draft) checkWritable() error {
 			}
 			continue
 		}
+		if d.wouldBeOwn(key) {
+			return fault.New(fault.TransactionRefused, "the transaction can open the wallet's token account %s, and no instruction explains that", key)
+		}
 		if err := d.checkStake(key); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// wouldBeOwn reports the address of an associated account of the wallet, for a
+// mint that the transaction names, which is no account of the wallet yet. A
+// program that has the wallet's signature could open it and keep control of it,
+// and the guard asserts only accounts that are explained.
+func (d *Draft) wouldBeOwn(key solana.PublicKey) bool {
+	for _, account := range d.tx.Accounts() {
+		mint, ok := chain.ParseMint(d.state.Before[account.Key])
+		if ok && key == solana.AssociatedTokenAddress(d.wallet, account.Key, mint.Program) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMultisigs refuses a multisig that the wallet is one of: where the
+// wallet's signature would go, the bytes alone do not tell.
+func (d *Draft) checkMultisigs() error {
+	for _, account := range d.tx.Accounts() {
+		before, exists := d.state.Before[account.Key]
+		if exists && chain.IsMultisig(before) && bytes.Contains(before.Data, d.wallet[:]) {
+			return fault.New(fault.TransactionRefused, "the transaction names the multisig %s, in which the wallet has a part", account.Key)
 		}
 	}
 	return nil
@@ -115,6 +144,12 @@ func (d *Draft) checkTransfer() error {
 	for mint, most := range d.bounds.MaxOut {
 		if paid[mint] != most {
 			return fault.New(fault.IntentMismatch, "the transaction pays %s base units, and %s were asked for", paid[mint], most)
+		}
+	}
+	for account, owner := range d.opened {
+		// Its rent is the owner's from then on, so it is paid to them.
+		if !slices.ContainsFunc(d.payments, func(p Payment) bool { return p.Recipient == owner }) {
+			return fault.New(fault.IntentMismatch, "the transaction opens token account %s for %s, who is paid nothing", account, owner)
 		}
 	}
 	if len(paid) == 0 || len(paid) != len(d.bounds.MaxOut) {

@@ -71,7 +71,7 @@ func Read(tx decode.Tx, flow Flow, bounds Bounds, state State) (Draft, error) {
 	if err := d.walk(); err != nil {
 		return Draft{}, err
 	}
-	for _, check := range []func() error{d.checkWallet, d.checkWritable, d.checkFlow, d.checkCost} {
+	for _, check := range []func() error{d.checkWallet, d.checkMultisigs, d.checkWritable, d.checkFlow, d.checkCost} {
 		if err := check(); err != nil {
 			return Draft{}, err
 		}

@@ -84,6 +84,8 @@ func (d Draft) compareOwn(own *ownAccount, after map[solana.PublicKey]chain.Acco
 		return fault.New(fault.OutsideBounds, "simulation shows that %s may spend from token account %s afterwards", token.Delegate, own.key)
 	case token.HasCloser && token.CloseAuthority != d.wallet && (!own.before.HasCloser || token.CloseAuthority != own.before.CloseAuthority):
 		return fault.New(fault.OutsideBounds, "simulation shows that %s may close token account %s afterwards", token.CloseAuthority, own.key)
+	case !own.before.Native && after[own.key].Lamports < own.lamports:
+		return fault.New(fault.OutsideBounds, "simulation takes SOL that lies in token account %s", own.key)
 	case token.State == chain.TokenFrozen && !own.frozen():
 		return fault.New(fault.OutsideBounds, "simulation shows token account %s frozen", own.key)
 	}

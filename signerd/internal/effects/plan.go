@@ -65,14 +65,33 @@ func (d Draft) compareHoldings(h Holdings) error {
 		}
 	}
 	for _, own := range d.own {
-		if !own.closed || own.created || own.mint == solana.WrappedSOL {
-			continue
+		held, err := d.heldInClosed(own.mint, h)
+		if err != nil {
+			return err
 		}
-		if held, most := max(own.before.Amount, h.Tokens[own.key]), d.bounds.MaxOut[own.mint]; held > most {
-			return fault.New(fault.OutsideBounds, "token account %s is closed, and it holds %s base units of which %s may leave", own.key, held, most)
+		if most := d.bounds.MaxOut[own.mint]; held > most {
+			return fault.New(fault.OutsideBounds, "accounts of token %s are closed, and they hold %s base units of which %s may leave", own.mint, held, most)
 		}
 	}
 	return nil
+}
+
+// heldInClosed is what the accounts of one token that are closed held, all
+// together: it may leave, or must be found in the account that stays. Wrapped
+// SOL comes to the wallet, and the floor sees to that.
+func (d Draft) heldInClosed(mint solana.PublicKey, h Holdings) (amount.Units, error) {
+	var total amount.Units
+	for _, own := range d.own {
+		if !own.closed || own.created || own.mint != mint || mint == solana.WrappedSOL {
+			continue
+		}
+		sum, err := amount.Sum(total, max(own.before.Amount, h.Tokens[own.key]))
+		if err != nil {
+			return 0, overflow(err)
+		}
+		total = sum
+	}
+	return total, nil
 }
 
 // line is the assertion of one account. Wrapped SOL that stays open keeps what
@@ -85,7 +104,14 @@ func (d Draft) line(own *ownAccount, h Holdings) (guard.Line, error) {
 	case own.frozen() || mint.DefaultFrozen || mint.Paused || mint.NonTransferable || own.before.MemoRequired:
 		return guard.Line{}, fault.New(fault.GuardImpossible, "token account %s is frozen, paused or restricted, so the chain cannot protect it", own.key)
 	}
-	held := max(own.before.Amount, h.Tokens[own.key])
+	closed, err := d.heldInClosed(own.mint, h)
+	if err != nil {
+		return guard.Line{}, err
+	}
+	held, err := amount.Sum(max(own.before.Amount, h.Tokens[own.key]), closed)
+	if err != nil {
+		return guard.Line{}, overflow(err)
+	}
 	if own.mint != solana.WrappedSOL {
 		held = held.Less(d.bounds.MaxOut[own.mint])
 	}

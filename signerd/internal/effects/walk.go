@@ -67,10 +67,13 @@ func (d *Draft) systemTransfer(i decode.Instruction) error {
 		return nil
 	}
 	if own, ok := d.touch(i.To); ok {
-		if own.mint != solana.WrappedSOL {
+		switch {
+		case own.mint != solana.WrappedSOL:
 			return refuse(i, "it sends SOL to a token account, where it would be locked")
+		case d.flow == Transfer:
+			return refuse(i, "it wraps SOL, which no transfer needs and no guard follows")
 		}
-		return nil // Wrapping: it stays the wallet's SOL.
+		return nil // Wrapping: it stays the wallet's SOL, and the guard's floor sees to that.
 	}
 	if _, tip := tipAccounts[i.To]; tip {
 		total, err := amount.Sum(d.tip, i.Amount)
@@ -95,7 +98,8 @@ func (d *Draft) createAssociated(i decode.Instruction) error {
 	if own, ok := d.touch(i.To); ok && own.closed {
 		return refuse(i, "it opens an account again that was closed before")
 	}
-	if _, exists := d.state.Before[i.To]; exists {
+	// Lamports alone are no token account: anybody can send some there.
+	if before, exists := d.state.Before[i.To]; exists && before.Owner != solana.SystemProgram {
 		return nil
 	}
 	if _, again := d.opened[i.To]; again {
@@ -139,7 +143,7 @@ func (d *Draft) tokenTransfer(i decode.Instruction) error {
 	from, ours := d.touch(i.From)
 	to, arrives := d.touch(i.To)
 	switch {
-	case !ours && i.Authority == d.wallet:
+	case !ours && d.signs(i):
 		return refuse(i, "it spends from an account that is not the wallet's")
 	case !ours:
 		return nil
@@ -151,6 +155,8 @@ func (d *Draft) tokenTransfer(i decode.Instruction) error {
 		return refuse(i, "it uses an account that was closed before")
 	case i.Checked && i.Mint != from.mint:
 		return refuse(i, "it names another mint than the account's")
+	case arrives && d.flow == Transfer:
+		return refuse(i, "it moves tokens between the wallet's own accounts, which no transfer needs and no guard follows")
 	case arrives && to.mint == from.mint:
 		return nil
 	case arrives:
@@ -163,8 +169,20 @@ func (d *Draft) tokenTransfer(i decode.Instruction) error {
 	if !ok {
 		return refuse(i, "the receiving token account does not exist, so who owns it is unknown")
 	}
+	// Whoever may close another account, or has its key, can make it anew as
+	// their own before this lands. An associated account is its owner's by its
+	// address, whatever a node says.
+	if i.To != solana.AssociatedTokenAddress(owner, from.mint, from.program) {
+		return refuse(i, "the receiving token account is not the associated account of %s, so it may be another's when this lands", owner)
+	}
 	d.payments = append(d.payments, Payment{Recipient: owner, Mint: asset(from.mint), Amount: i.Amount})
 	return nil
+}
+
+// signs reports that a token instruction rests on the wallet's signature: as
+// the authority itself, or as one of a multisig's.
+func (d *Draft) signs(i decode.Instruction) bool {
+	return i.Authority == d.wallet || slices.ContainsFunc(i.Extra, func(a decode.Account) bool { return a.Key == d.wallet })
 }
 
 // ownerOf finds who owns a token account that is not the wallet's.
@@ -179,7 +197,7 @@ func (d *Draft) ownerOf(account solana.PublicKey) (solana.PublicKey, bool) {
 func (d *Draft) tokenClose(i decode.Instruction) error {
 	own, ours := d.touch(i.From)
 	switch {
-	case !ours && i.Authority == d.wallet:
+	case !ours && d.signs(i):
 		return refuse(i, "it closes an account that is not the wallet's")
 	case !ours:
 		return nil
@@ -210,6 +228,11 @@ func (d *Draft) opaqueCall(i decode.Instruction) error {
 	}
 	if !slices.Contains(d.bounds.Programs, i.Program) {
 		return fault.New(fault.IntentMismatch, "instruction %d calls program %s, which the proposal does not name", i.Index+1, i.Program)
+	}
+	for key, own := range d.own {
+		if own.closed && i.Touches(key) {
+			return refuse(i, "it could open an account again that was closed before, where no guard would see it")
+		}
 	}
 	if !slices.Contains(d.opaque, i.Program) {
 		d.opaque = append(d.opaque, i.Program)
