@@ -41,7 +41,7 @@ scripts/%/node_modules/.stamp: scripts/%/package-lock.json
 test: setup-test build ## every test, with all their set-up
 	scripts/make/test.sh
 
-race: ## the daemons' packages under the race detector
+race: setup ## the daemons' packages under the race detector
 	CGO_ENABLED=1 go test -race -count=1 $(DAEMONS)
 
 lint: ## golangci-lint for linux and darwin
