@@ -79,7 +79,11 @@ func (f folder) serve(bin string) error {
 		return err
 	}
 	defer os.RemoveAll(sockets)
-	s, err := stack.Start(ctx, stack.Options{Dir: f.path("run"), SocketDir: sockets, Bin: bin, Log: log})
+	s, err := stack.Start(ctx, stack.Options{
+		Dir: f.path("run"), SocketDir: sockets, Bin: bin, Log: log,
+		// The default policy, but for what would need a person or is unlimited.
+		CapTokens: true, Policy: []stack.Replacement{{Old: `new = "human"`, New: `new = "confirm"`}},
+	})
 	if err != nil {
 		return fmt.Errorf("%w (see %s)", err, f.path("log"))
 	}

@@ -68,7 +68,8 @@ func (l *logBuffer) String() string {
 	return l.buf.String()
 }
 
-// start brings the stack up. Arguments are "policy OLD NEW" and "mcpd LINE".
+// start brings the stack up. Arguments are "policy OLD NEW", "mcpd LINE" and
+// "capped", which gives the tokens caps of their own.
 func (w *scriptWorld) start(ts *testscript.TestScript, args []string) {
 	options := stack.Options{Dir: w.dir, Bin: bin, Chain: quick, Log: &w.log}
 	for i, arg := range args {
@@ -76,6 +77,9 @@ func (w *scriptWorld) start(ts *testscript.TestScript, args []string) {
 	}
 	for len(args) > 0 {
 		switch {
+		case args[0] == "capped":
+			options.CapTokens = true
+			args = args[1:]
 		case args[0] == "policy" && len(args) >= 3:
 			options.Policy = append(options.Policy, stack.Replacement{Old: args[1], New: args[2]})
 			args = args[3:]
@@ -83,7 +87,7 @@ func (w *scriptWorld) start(ts *testscript.TestScript, args []string) {
 			options.MCPD += args[1] + "\n"
 			args = args[2:]
 		default:
-			ts.Fatalf("usage: start [policy OLD NEW]... [mcpd LINE]...")
+			ts.Fatalf("usage: start [capped] [policy OLD NEW]... [mcpd LINE]...")
 		}
 	}
 	s, err := stack.Start(w.ctx, options)

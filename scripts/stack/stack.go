@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"countersign/scripts/localnet"
 	"countersign/scripts/mcpclient"
 	"countersign/scripts/observer"
@@ -41,6 +43,9 @@ type Options struct {
 	Chain localnet.Options
 	// Policy edits the default policy before signerd starts.
 	Policy []Replacement
+	// CapTokens gives the world's tokens caps of their own, as TOKEN and
+	// TOKEN2022, so that they can be spent.
+	CapTokens bool
 	// MCPD is appended to mcpd's configuration.
 	MCPD string
 	// Log receives what the processes log.
@@ -132,7 +137,32 @@ func (s *Stack) initSigner(ctx context.Context) error {
 		return fmt.Errorf("signerd key new printed %q", out)
 	}
 	s.Wallet = key.Address
+	if s.options.CapTokens {
+		return s.capTokens()
+	}
 	return nil
+}
+
+// capTokens writes the caps that default.toml shows as an example.
+func (s *Stack) capTokens() error {
+	wallet, err := solana.PublicKeyFromBase58(s.Wallet)
+	if err != nil {
+		return err
+	}
+	w := world.New("", wallet).World()
+	var text strings.Builder
+	for _, mint := range []struct {
+		name, address string
+		decimals      uint8
+	}{{"TOKEN", w.TokenMint, w.TokenDecimals}, {"TOKEN2022", w.Token2022Mint, w.Token2022Decimal}} {
+		fmt.Fprintf(&text, "\n[[mint]]\naddress = %q\nname = %q\ndecimals = %d\nper_transaction = \"1000 %s\"\nper_session = \"5000 %s\"\nper_day = \"10000 %s\"\n",
+			mint.address, mint.name, mint.decimals, mint.name, mint.name, mint.name)
+	}
+	raw, err := os.ReadFile(s.PolicyFile)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.PolicyFile, append(raw, text.String()...), 0o600)
 }
 
 // StartSigner starts signerd and waits until its socket answers.
