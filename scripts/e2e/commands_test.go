@@ -394,8 +394,7 @@ func huge(ts *testscript.TestScript, _ bool, args []string) {
 	w := worldOf(ts)
 	result, err := w.client.Call(w.ctx, args[0], map[string]string{"amount": strings.Repeat("1", size)})
 	if err != nil {
-		var refused *mcpclient.RPCError
-		if !errors.As(err, &refused) {
+		if _, refused := errors.AsType[*mcpclient.RPCError](err); !refused {
 			ts.Fatalf("%d bytes of arguments: %v", size, err)
 		}
 		return

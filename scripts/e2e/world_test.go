@@ -95,7 +95,7 @@ func (w *scriptWorld) start(ts *testscript.TestScript, args []string) {
 	w.stack = s
 	for name, value := range map[string]string{
 		"WALLET": s.Wallet, "SOL": s.World.WSOL, "TOKEN": s.World.TokenMint, "TOKEN2022": s.World.Token2022Mint,
-		"THIEF": s.World.Thief, "RPC": s.Chain.RPCURL, "STATE": s.StateDir(), "CONFIG": s.SignerdConfig,
+		"THIEF": s.World.Thief, "RPC": s.Chain.RPCURL, "STATE": s.StateDir(), "CONFIG": s.SignerdConfig, "POLICY": s.PolicyFile,
 	} {
 		ts.Setenv(name, value)
 	}

@@ -60,7 +60,7 @@ type Client struct {
 	timeout time.Duration
 	exited  chan struct{} // closed once the process is reaped
 
-	writing sync.Mutex // one line at a time
+	writing sync.Mutex // guards stdin, one line at a time
 
 	mu      sync.Mutex // guards the fields below
 	nextID  uint64

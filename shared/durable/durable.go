@@ -1,5 +1,5 @@
-// Package durable writes files so that a crash or power cut leaves either the
-// old content or the new, never half of one. Any package may import it.
+// Package durable writes files so that a crash or power cut leaves either no
+// file or all of it, never half of one. Any package may import it.
 package durable
 
 import (
@@ -9,34 +9,15 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces path with data in one step, readable by its owner alone:
-// a file beside it is written and flushed, takes the name, and the folder is
-// flushed.
-func WriteFile(path string, data []byte) error {
-	return place(path, data, os.Rename)
-}
-
-// WriteNewFile is WriteFile for a file that must not exist yet.
-func WriteNewFile(path string, data []byte) error {
-	return place(path, data, func(from, to string) error {
-		// Unlike a rename, a link does not replace what is there.
-		if err := os.Link(from, to); err != nil {
-			return err
-		}
-		return os.Remove(from)
-	})
-}
-
-func place(path string, data []byte, move func(from, to string) error) (err error) {
+// WriteNewFile makes a file that must not exist yet, readable by its owner
+// alone: a file beside it is written and flushed, takes the name, and the
+// folder is flushed. An error that is os.ErrExist says that there is one.
+func WriteNewFile(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, removeIfThere(file.Name()))
-		}
-	}()
+	defer func() { err = errors.Join(err, removeIfThere(file.Name())) }()
 	_, err = file.Write(data)
 	if err == nil {
 		err = file.Sync()
@@ -44,7 +25,11 @@ func place(path string, data []byte, move func(from, to string) error) (err erro
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
-	if err := move(file.Name(), path); err != nil {
+	// Unlike a rename, a link does not replace what is there.
+	if err := os.Link(file.Name(), path); err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
 		return fmt.Errorf("write file: %w", err)
 	}
 	return SyncFolder(filepath.Dir(path))

@@ -135,7 +135,7 @@ var table = map[Code]Advice{
 
 	AlreadyLanded: {Conflict, "This very transaction is on chain already: ask get_receipt, and do not repeat the call.", false},
 	FailedOnChain: {Conflict, "The receipt says what was spent; call again without confirm for a new proposal.", true},
-	ProvenExpired: {Conflict, "It can no longer land and nothing was spent; call again without confirm for a new proposal.", true},
+	ProvenExpired: {Conflict, "It can no longer land, and cost nothing; call again without confirm for a new proposal.", true},
 
 	SignerUnavailable:   {Operational, "Start signerd, or check the socket path in mcpd.toml.", true},
 	CustodyUnavailable:  {Operational, "The owner must unlock or repair the key store.", true},

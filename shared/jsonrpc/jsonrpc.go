@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"countersign/shared/fault"
 )
 
 // Client calls one endpoint. It is safe for concurrent use.
@@ -121,6 +123,32 @@ func (e *TransportError) Unwrap() error { return e.cause }
 // ErrBadAnswer is an answer that is not the JSON-RPC answer to this call, or
 // is larger than the limit.
 var ErrBadAnswer = errors.New("RPC node sent an answer that cannot be read")
+
+// FaultOf words an error of Call for a user. It names neither the node nor what
+// the node said.
+func FaultOf(method string, err error) *fault.Fault {
+	if status, ok := errors.AsType[*HTTPError](err); ok {
+		if status.Status == http.StatusTooManyRequests {
+			return fault.New(fault.RPCUnavailable, "the RPC node asks to slow down").After(status.RetryAfter).Because(err)
+		}
+		return fault.New(fault.RPCUnavailable, "the RPC node answered HTTP %d", status.Status).After(status.RetryAfter).Because(err)
+	}
+	if refused, ok := errors.AsType[*RPCError](err); ok {
+		return fault.New(fault.RPCUnavailable, "the RPC node refused %s with error %d", method, refused.Code).Because(err)
+	}
+	if transport, ok := errors.AsType[*TransportError](err); ok {
+		if transport.Timeout {
+			return fault.New(fault.RPCUnavailable, "the RPC node did not answer in time").Because(err)
+		}
+		return fault.New(fault.RPCUnavailable, "the RPC node cannot be reached").Because(err)
+	}
+	return BadAnswer(method, err)
+}
+
+// BadAnswer words an answer that is no answer to the method.
+func BadAnswer(method string, cause error) *fault.Fault {
+	return fault.New(fault.RPCBadAnswer, "the RPC node's answer to %s cannot be used", method).Because(cause)
+}
 
 type request struct {
 	Version string `json:"jsonrpc"`

@@ -22,9 +22,14 @@ func New(out io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(&redactor{inner: slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})})
 }
 
-// NewJSON is New for machines that read the log.
-func NewJSON(out io.Writer, level slog.Leveler) *slog.Logger {
-	return slog.New(&redactor{inner: slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})})
+// Error is an error with the cause that its own text leaves out, as a fault's
+// does. Causes below that one stay out: they may hold the address of a node.
+func Error(err error) slog.Attr {
+	text := err.Error()
+	if cause := errors.Unwrap(err); cause != nil && !strings.Contains(text, cause.Error()) {
+		text += ": " + cause.Error()
+	}
+	return slog.String(KeyError, text)
 }
 
 // ParseLevel reads a level's name.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -58,34 +57,51 @@ func shapes(t *testing.T) map[string]string {
 type opaque struct{ Key []byte }
 
 func TestKeepCanaryOut(t *testing.T) {
-	for format, open := range map[string]func(io.Writer, slog.Leveler) *slog.Logger{"text": New, "json": NewJSON} {
-		for name, secret := range shapes(t) {
-			t.Run(format+" "+name, func(t *testing.T) {
-				var out bytes.Buffer
-				logger := open(&out, slog.LevelDebug)
-				logger.With(slog.String("bound", secret)).WithGroup("g").LogAttrs(context.Background(), slog.LevelError, secret,
-					slog.String(KeyReason, secret),
-					slog.Any(KeyError, fmt.Errorf("outer: %w", errors.New(secret))),
-					slog.Group("inner", slog.Any("list", []string{secret}), slog.Any("struct", opaque{canary()})),
-					slog.Any("bytes", canary()))
-				if out.Len() == 0 {
-					t.Fatal("nothing was logged")
-				}
-				for what, form := range shapes(t) {
-					for _, part := range []string{form, "CANARYKEY", "no_network"} {
-						if what != "inside words" && strings.Contains(out.String(), part) {
-							t.Errorf("%s passed: %s", what, out.String())
-						}
+	for name, secret := range shapes(t) {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			logger := New(&out, slog.LevelDebug)
+			logger.With(slog.String("bound", secret)).WithGroup("g").LogAttrs(context.Background(), slog.LevelError, secret,
+				slog.String(KeyReason, secret),
+				slog.Any(KeyError, fmt.Errorf("outer: %w", errors.New(secret))),
+				slog.Group("inner", slog.Any("list", []string{secret}), slog.Any("struct", opaque{canary()})),
+				slog.Any("bytes", canary()))
+			if out.Len() == 0 {
+				t.Fatal("nothing was logged")
+			}
+			for what, form := range shapes(t) {
+				for _, part := range []string{form, "CANARYKEY", "no_network"} {
+					if what != "inside words" && strings.Contains(out.String(), part) {
+						t.Errorf("%s passed: %s", what, out.String())
 					}
 				}
-			})
+			}
+		})
+	}
+}
+
+// hidden is an error that keeps its cause out of its text, as faults do.
+type hidden struct{ cause error }
+
+func (hidden) Error() string   { return "told" }
+func (h hidden) Unwrap() error { return h.cause }
+
+func TestErrorTellsOneHiddenCause(t *testing.T) {
+	deep := hidden{hidden{errors.New("deeper")}}
+	for want, err := range map[string]error{
+		"told: why":   hidden{errors.New("why")},
+		"told":        deep,
+		"outer: told": fmt.Errorf("outer: %w", errors.New("told")),
+	} {
+		if got := Error(err).Value.String(); got != want {
+			t.Errorf("Error(%v) = %q, want %q", err, got, want)
 		}
 	}
 }
 
 func TestHideSecretKeys(t *testing.T) {
 	var out bytes.Buffer
-	logger := NewJSON(&out, slog.LevelDebug)
+	logger := New(&out, slog.LevelDebug)
 	for _, key := range []string{"password", "Passphrase_File", "x-api-key", "seed", "confirm", "authToken"} {
 		logger.LogAttrs(context.Background(), slog.LevelInfo, "m", slog.String(key, "short"), slog.Group("g", slog.Int(key, 12345)))
 	}
@@ -99,10 +115,10 @@ func TestLetPublicTextThrough(t *testing.T) {
 	hash := hex.EncodeToString(canary()[:32])
 	signature := base58.Encode(canary())
 	var out bytes.Buffer
-	NewJSON(&out, slog.LevelInfo).LogAttrs(context.Background(), slog.LevelInfo, "settled",
+	New(&out, slog.LevelInfo).LogAttrs(context.Background(), slog.LevelInfo, "settled",
 		slog.String(KeyWallet, wallet), slog.String("digest", hash), slog.String(KeySignature, signature),
-		slog.String("node", "http://127.0.0.1:8899"), slog.Uint64(KeySlot, 12), slog.Bool("ok", true))
-	for _, want := range []string{wallet, hash, signature, "http://127.0.0.1:8899", `"slot":12`, `"ok":true`, "settled"} {
+		slog.String("node", "http://127.0.0.1:8899"), slog.Uint64("slot", 12), slog.Bool("ok", true))
+	for _, want := range []string{wallet, hash, signature, "http://127.0.0.1:8899", "slot=12", "ok=true", "settled"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is missing from %s", want, out.String())
 		}

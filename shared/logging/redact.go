@@ -9,7 +9,7 @@ import (
 // secretWords make an attribute's key secret wherever they appear in it.
 var secretWords = []string{
 	"secret", "password", "passphrase", "passwd", "token", "credential", "authorization", "cookie",
-	"api_key", "apikey", "api-key", "private", "seed", "mnemonic", "keypair", "confirm", "confirmation",
+	"api_key", "apikey", "api-key", "private", "seed", "mnemonic", "keypair", "confirm",
 }
 
 func secretKey(key string) bool {

@@ -1,6 +1,7 @@
 package solana
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -96,6 +97,9 @@ func copyExact(into, raw []byte, what string) error {
 }
 
 func (k PublicKey) String() string { return base58.Encode(k[:]) }
+
+// Compare orders keys by their bytes.
+func (k PublicKey) Compare(other PublicKey) int { return bytes.Compare(k[:], other[:]) }
 
 // IsZero reports the all-zero key, which is also the System program's address.
 func (k PublicKey) IsZero() bool { return k == PublicKey{} }

@@ -59,12 +59,6 @@ func (p *Positions) Error(path, format string, args ...any) Error {
 	return e
 }
 
-// Has reports whether the file has the key at path.
-func (p *Positions) Has(path string) bool {
-	_, ok := p.at[path]
-	return ok
-}
-
 // Decode reads raw into the struct that into points to, and nothing more than
 // its fields. The error, if any, is of type Errors.
 func Decode(raw []byte, into any) (*Positions, error) {

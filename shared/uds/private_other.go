@@ -32,5 +32,14 @@ func CheckSecretFile(path string) error {
 	return nil
 }
 
+// CheckUnsharedFile checks that the file exists; who may change it is for the
+// system's own access lists.
+func CheckUnsharedFile(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("look at file: %w", err)
+	}
+	return nil
+}
+
 // FolderOwner is not known where sockets are not served.
 func FolderOwner(string) (uint32, error) { return 0, errUnsupported }

@@ -75,6 +75,26 @@ func CheckSecretFile(path string) error {
 	return nil
 }
 
+// CheckUnsharedFile refuses a file that other accounts can change: one that
+// belongs to another account than ours or root's, or that its group or
+// everybody may write.
+func CheckUnsharedFile(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("look at file: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: the owner cannot be read on this system", path)
+	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to uid %d, who can change it; make it ours", path, stat.Uid)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("file %s has mode %04o, which lets other accounts change it; run: chmod go-w %s", path, info.Mode().Perm(), path)
+	}
+	return nil
+}
+
 // FolderOwner is the account that the folder of a socket belongs to, and so the
 // only one that can have put a socket there: who a client expects to answer.
 func FolderOwner(path string) (uint32, error) {

@@ -85,12 +85,9 @@ type Listener struct {
 	err  error
 }
 
-// Listen is ListenAs for our own account alone.
-func Listen(path string) (*Listener, error) { return ListenAs(path, OwnerOnly) }
-
-// ListenAs binds path in a folder that it prepares. A socket left by a process
+// Listen binds path in a folder that it prepares. A socket left by a process
 // that ended is removed; one that still answers is not.
-func ListenAs(path string, access Access) (*Listener, error) {
+func Listen(path string, access Access) (*Listener, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestListenPrivately(t *testing.T) {
 		OwnerOnly: {0o700, 0o600}, WithGroup: {0o750, 0o660},
 	} {
 		path := filepath.Join(shortFolder(t), "run", "agent.sock")
-		listener, err := ListenAs(path, access)
+		listener, err := Listen(path, access)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestListenPrivately(t *testing.T) {
 
 func TestKnowPeer(t *testing.T) {
 	path := filepath.Join(shortFolder(t), "run", "agent.sock")
-	listener, err := Listen(path)
+	listener, err := Listen(path, OwnerOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestRefuseUnfitPlaces(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			listener, err := Listen(test.path)
+			listener, err := Listen(test.path, OwnerOnly)
 			if err == nil {
 				_ = listener.Close()
 			}
@@ -171,19 +171,19 @@ func TestReplaceOnlyStaleSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It answers, though nobody holds our lock: it is not ours to remove.
-	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "answers") {
+	if _, err := Listen(path, OwnerOnly); err == nil || !strings.Contains(err.Error(), "answers") {
 		t.Errorf("a live socket: %v", err)
 	}
 	stale.SetUnlinkOnClose(false)
 	if err := stale.Close(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := Listen(path)
+	first, err := Listen(path, OwnerOnly)
 	if err != nil {
 		t.Fatalf("a stale socket is in the way: %v", err)
 	}
 	defer first.Close()
-	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "another process listens") {
+	if _, err := Listen(path, OwnerOnly); err == nil || !strings.Contains(err.Error(), "another process listens") {
 		t.Errorf("a second listener: %v", err)
 	}
 }

@@ -54,9 +54,7 @@ func rootCommand(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			return usageError{errors.New("name a command; see mcpd --help")}
-		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -104,7 +102,7 @@ func configCommand(path *string, stdout io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(stdout, "The configuration is good:", checked)
+			_, err = fmt.Fprintf(stdout, "The configuration is good: %s. Nothing was contacted.\n", checked)
 			return err
 		},
 	})

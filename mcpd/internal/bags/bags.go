@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"countersign/shared/fault"
+	"countersign/shared/logging"
 )
 
 // Limits on what the API may do to us.
@@ -47,16 +48,16 @@ func NewKey(secret string) Key { return Key{secret: secret} }
 // Empty reports that no key is configured.
 func (k Key) Empty() bool { return k.secret == "" }
 
-func (Key) String() string { return "[redacted]" }
+func (Key) String() string { return logging.Redacted }
 
 // GoString keeps %#v from printing the secret.
-func (Key) GoString() string { return "[redacted]" }
+func (Key) GoString() string { return logging.Redacted }
 
 // LogValue keeps the secret out of logs.
-func (Key) LogValue() slog.Value { return slog.StringValue("[redacted]") }
+func (Key) LogValue() slog.Value { return slog.StringValue(logging.Redacted) }
 
 // MarshalText keeps the secret out of encodings.
-func (Key) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+func (Key) MarshalText() ([]byte, error) { return []byte(logging.Redacted), nil }
 
 // New makes a client of the API at base.
 func New(base string, key Key, logger *slog.Logger) (*Client, error) {
@@ -112,7 +113,8 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return nil, c.unreachable(ctx, path, err)
 	}
-	c.logger.LogAttrs(ctx, slog.LevelDebug, "bags answered", slog.String("path", path), slog.Int("status", res.StatusCode), slog.Int("bytes", len(raw)))
+	c.logger.LogAttrs(ctx, slog.LevelDebug, "bags answered",
+		slog.String(logging.KeyPath, path), slog.Int(logging.KeyStatus, res.StatusCode), slog.Int(logging.KeyBytes, len(raw)))
 	if len(raw) > maxAnswer {
 		return nil, fault.New(fault.UpstreamBadAnswer, "the Bags API sent more than %d bytes", maxAnswer)
 	}
@@ -127,7 +129,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 func (c *Client) unreachable(ctx context.Context, path string, err error) error {
 	var timeout net.Error
 	slow := errors.As(err, &timeout) && timeout.Timeout() || ctx.Err() != nil
-	c.logger.LogAttrs(ctx, slog.LevelWarn, "bags did not answer", slog.String("path", path), slog.Bool("timeout", slow))
+	c.logger.LogAttrs(ctx, slog.LevelWarn, "bags did not answer", slog.String(logging.KeyPath, path), slog.Bool(logging.KeyTimeout, slow))
 	if slow {
 		return fault.New(fault.UpstreamUnavailable, "the Bags API did not answer in time")
 	}

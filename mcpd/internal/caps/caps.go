@@ -166,16 +166,16 @@ func DecimalsOf(asset solana.PublicKey, capped []Mint) (uint8, bool) {
 }
 
 func uncappedFault(mint solana.PublicKey, signerAllows bool) error {
-	why := "the signer's policy has no cap for it and does not allow uncapped tokens"
+	advice := "the owner can add a [[mint]] block for it to policy.toml and restart signerd"
 	if signerAllows {
-		why = "it has no cap, and mcpd.toml does not set allow_uncapped_token_swaps = true"
+		advice += ", or set allow_uncapped_token_swaps = true in mcpd.toml and restart mcpd"
 	}
-	return fault.New(fault.AssetUncapped, "token %s cannot be valued in SOL: %s", mint, why)
+	return fault.New(fault.AssetUncapped, "token %s has no cap and cannot be valued in SOL: %s", mint, advice)
 }
 
 func (b *Book) checkOwn(units amount.Units) error {
 	if limit := b.own.PerTransaction; limit != 0 && units > limit {
-		return exceeded("mcpd's own cap per transaction", units, limit, limit)
+		return overOne(units, limit)
 	}
 	if limit := b.own.PerSession; limit != 0 {
 		if left := limit.Less(b.Used()); units > left {
@@ -185,30 +185,42 @@ func (b *Book) checkOwn(units amount.Units) error {
 	return nil
 }
 
+func overOne(asked, limit amount.Units) error {
+	return fault.New(fault.CapExceeded, "%s SOL is more than mcpd.toml allows: at most %s SOL in one transaction, fees and rent included",
+		asked.Decimal(amount.SOLDecimals), limit.Decimal(amount.SOLDecimals))
+}
+
 func exceeded(which string, asked, limit, left amount.Units) error {
-	return fault.New(fault.CapExceeded, "%s SOL is more than %s leaves: cap %s SOL, left %s SOL", asked.Decimal(amount.SOLDecimals),
-		which, limit.Decimal(amount.SOLDecimals), left.Decimal(amount.SOLDecimals))
+	return fault.New(fault.CapExceeded, "%s SOL is more than %s leaves: %s of %s SOL", asked.Decimal(amount.SOLDecimals),
+		which, left.Decimal(amount.SOLDecimals), limit.Decimal(amount.SOLDecimals))
 }
 
 func checkWindows(asset solana.PublicKey, units amount.Units, decimals uint8, limits Limits) error {
-	name := "SOL"
+	name, included := "SOL", ", fees and rent included"
 	if asset != amount.SOL {
-		name = asset.String()
+		name, included = asset.String(), ""
 	}
 	for _, window := range limits.Windows {
 		if window.Mint != asset || window.Name == WindowTransactions {
 			continue
 		}
-		left := window.Left
+		most, left := window.Cap.Decimal(decimals), window.Left
+		words := "only " + left.Decimal(decimals) + " of " + most + " is left " + periodOf(window.Name)
 		if window.Name == WindowTransaction {
-			left = window.Cap
+			left, words = window.Cap, "at most "+most+" "+name+" in one transaction"
 		}
 		if units > left {
-			return fault.New(fault.CapExceeded, "%s %s is more than the signer's cap per %s leaves: cap %s, left %s",
-				units.Decimal(decimals), name, window.Name, window.Cap.Decimal(decimals), left.Decimal(decimals))
+			return fault.New(fault.CapExceeded, "%s %s is more than the signer's policy allows: %s%s", units.Decimal(decimals), name, words, included)
 		}
 	}
 	return checkCount(limits)
+}
+
+func periodOf(window string) string {
+	if window == WindowDay {
+		return "in 24 hours"
+	}
+	return "in this " + window
 }
 
 func checkCount(limits Limits) error {
@@ -230,7 +242,7 @@ type Held struct {
 // stays held until Settle says what it really was.
 func (b *Book) Hold(cost amount.Units) (*Held, error) {
 	if limit := b.own.PerTransaction; limit != 0 && cost > limit {
-		return nil, exceeded("mcpd's own cap per transaction (amount, fees and rent)", cost, limit, limit)
+		return nil, overOne(cost, limit)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

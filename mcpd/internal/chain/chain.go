@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -50,30 +49,10 @@ func New(address string) (*Client, error) {
 }
 
 func (c *Client) call(ctx context.Context, method string, params []any, result any) error {
-	return rpcFault(c.rpc.Call(ctx, method, params, result))
-}
-
-func rpcFault(err error) error {
-	if err == nil {
-		return nil
+	if err := c.rpc.Call(ctx, method, params, result); err != nil {
+		return jsonrpc.FaultOf(method, err)
 	}
-	var refused *jsonrpc.RPCError
-	var status *jsonrpc.HTTPError
-	var transport *jsonrpc.TransportError
-	switch {
-	case errors.As(err, &refused):
-		return fault.New(fault.RPCBadAnswer, "the RPC node refused a call (code %d)", refused.Code).Because(err)
-	case errors.As(err, &status) && status.Status == 429:
-		return fault.New(fault.RPCUnavailable, "the RPC node asks to slow down").After(status.RetryAfter)
-	case errors.As(err, &status):
-		return fault.New(fault.RPCUnavailable, "the RPC node answered HTTP %d", status.Status).After(status.RetryAfter)
-	case errors.As(err, &transport) && transport.Timeout:
-		return fault.New(fault.RPCUnavailable, "the RPC node did not answer in time")
-	case errors.As(err, &transport):
-		return fault.New(fault.RPCUnavailable, "the RPC node cannot be reached")
-	default:
-		return fault.New(fault.RPCBadAnswer, "the RPC node sent an answer that cannot be read").Because(err)
-	}
+	return nil
 }
 
 var errShape = fault.New(fault.RPCBadAnswer, "the RPC node sent an answer of another shape than expected")

@@ -15,8 +15,6 @@ type Run struct {
 	// Err is the runtime's error as JSON, nil where it would succeed.
 	Err  json.RawMessage
 	Logs []string
-	// Units is what it would consume.
-	Units uint64
 	// After holds the watched accounts as they would be, missing ones absent.
 	After map[solana.PublicKey]plan.Account
 }
@@ -31,7 +29,6 @@ func (c *Client) Simulate(ctx context.Context, raw []byte, watch []solana.Public
 		Value *struct {
 			Err      json.RawMessage `json:"err"`
 			Logs     []string        `json:"logs"`
-			Units    uint64          `json:"unitsConsumed"`
 			Accounts []*wireAccount  `json:"accounts"`
 		} `json:"value"`
 	}
@@ -45,7 +42,7 @@ func (c *Client) Simulate(ctx context.Context, raw []byte, watch []solana.Public
 	if answer.Value == nil {
 		return Run{}, errShape
 	}
-	run := Run{Logs: answer.Value.Logs[:min(len(answer.Value.Logs), maxLogs)], Units: answer.Value.Units, After: map[solana.PublicKey]plan.Account{}}
+	run := Run{Logs: answer.Value.Logs[:min(len(answer.Value.Logs), maxLogs)], After: map[solana.PublicKey]plan.Account{}}
 	if string(answer.Value.Err) != "null" && len(answer.Value.Err) > 0 {
 		run.Err = answer.Value.Err
 		return run, nil

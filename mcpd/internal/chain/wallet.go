@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -63,7 +62,7 @@ func (c *Client) Holdings(ctx context.Context, wallet solana.PublicKey) ([]Holdi
 		holdings[i].Decimals = mint.Decimals
 	}
 	slices.SortFunc(holdings, func(a, b Holding) int {
-		return cmp.Or(bytes.Compare(a.Mint[:], b.Mint[:]), bytes.Compare(a.Account[:], b.Account[:]))
+		return cmp.Or(a.Mint.Compare(b.Mint), a.Account.Compare(b.Account))
 	})
 	return holdings, nil
 }

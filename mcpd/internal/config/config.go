@@ -94,10 +94,11 @@ func load(path string, environment []string) (Config, error) {
 		}
 	}
 	raw, err := readFile(path)
-	if errors.Is(err, os.ErrNotExist) && !named {
-		raw, err = nil, nil
+	missing := errors.Is(err, os.ErrNotExist)
+	if missing && named {
+		return Config{}, noFile(path)
 	}
-	if err != nil {
+	if err != nil && !missing {
 		return Config{}, &Error{Source: path, Text: "cannot be read"}
 	}
 	values, err := parse(path, raw)
@@ -107,7 +108,15 @@ func load(path string, environment []string) (Config, error) {
 	if err := override(values, environment); err != nil {
 		return Config{}, err
 	}
-	return build(path, values, environment)
+	config, err := build(path, values, environment)
+	if err != nil && missing {
+		err = errors.Join(noFile(path), err)
+	}
+	return config, err
+}
+
+func noFile(path string) error {
+	return fmt.Errorf("there is no file %s; README.md shows one", path)
 }
 
 func readFile(path string) ([]byte, error) {

@@ -127,14 +127,33 @@ func (e *Engine) write(ctx context.Context, meant intent.Intent, caller Caller, 
 		}
 		return e.execute(ctx, result, meant.Confirm(), ready.batch, worst, caller, correlation, log)
 	}
+	bounds := ready.batch.Unsigned().Bounds()
 	if err := e.Book.Check(worst); err != nil {
-		return Result{}, err
+		return Result{}, withCost(fault.From(err), bounds)
 	}
 	result.Proposal, result.Denial, err = e.Signer.Propose(ctx, ready.batch, caller.ClientName, correlation)
+	if result.Denial != nil {
+		result.Denial.Fault = withCost(result.Denial.Fault, bounds)
+	}
 	if err != nil || result.Denial != nil || result.Proposal.Tier != propose.TierAuto {
 		return result, err
 	}
 	return e.execute(ctx, result, result.Proposal.Code, ready.batch, worst, caller, correlation, log)
+}
+
+// withCost adds to a refusal by a cap what the amount was made of: whoever asked
+// for exactly the cap did not think of fees and rent.
+func withCost(refusal *fault.Fault, bounds plan.Bounds) *fault.Fault {
+	given := bounds.MaxOutOf(amount.SOL)
+	if refusal.Code != fault.CapExceeded || given == 0 {
+		return refusal
+	}
+	text := func(units amount.Units) string { return units.Decimal(amount.SOLDecimals) }
+	parts := text(given) + " SOL to give, fees of at most " + text(bounds.MaxFee)
+	if bounds.MaxRent > 0 {
+		parts += ", rent of at most " + text(bounds.MaxRent) + ", part of which may come back"
+	}
+	return fault.New(fault.CapExceeded, "%s; this is made of %s", refusal.Message, parts).Because(refusal)
 }
 
 func newCorrelation() string {
@@ -155,7 +174,7 @@ func (e *Engine) stored(ctx context.Context, code string, checked propose.Confir
 		receipt = &found
 	}
 	receipt.Replayed = true
-	return Result{Receipt: receipt}, nil
+	return Result{Receipt: receipt, Signer: e.describeForNames(ctx)}, nil
 }
 
 // stillAsGood compares fresh terms with the ones that were confirmed. Worse

@@ -9,6 +9,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -103,7 +104,7 @@ func (s *Server) handler(tool tools.Tool) server.ToolHandlerFunc {
 		if handleErr != nil {
 			f := fault.From(handleErr)
 			s.logger.LogAttrs(ctx, slog.LevelInfo, "a tool refused or failed",
-				slog.String(logging.KeyTool, tool.Name), slog.String(logging.KeyCode, string(f.Code)), slog.String(logging.KeyReason, f.Message))
+				slog.String(logging.KeyTool, tool.Name), slog.String(logging.KeyCode, string(f.Code)), logging.Error(f))
 			return failed(nil, f), nil
 		}
 		if answer.Fault != nil {
@@ -144,9 +145,17 @@ func progressFor(ctx context.Context, request mcp.CallToolRequest) func(propose.
 	return func(step propose.Progress) {
 		steps++
 		notify("notifications/progress", map[string]any{
-			"progressToken": token, "progress": steps, "message": stageWords(step),
+			"progressToken": token, "progress": steps, "message": progressWords(step),
 		})
 	}
+}
+
+// progressWords says of a batch which transaction it is about.
+func progressWords(step propose.Progress) string {
+	if step.Transactions > 1 {
+		return fmt.Sprintf("transaction %d of %d: %s", step.Transaction, step.Transactions, stageWords(step))
+	}
+	return stageWords(step)
 }
 
 // stageWords words a stage. The list is closed: the signer's text is not passed on.

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,18 +94,11 @@ func (c *stdio) read(ctx context.Context, in io.Reader) error {
 			c.write(ctx, refuseUnread(*tooLong, fmt.Sprintf("it is longer than %d KiB", maxLine>>10)))
 			continue
 		}
-		if len(trimmed(line)) == 0 {
+		if len(bytes.TrimRight(line, " \r\n")) == 0 {
 			continue
 		}
 		c.take(ctx, line)
 	}
-}
-
-func trimmed(line []byte) []byte {
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' || line[len(line)-1] == ' ') {
-		line = line[:len(line)-1]
-	}
-	return line
 }
 
 // take answers one message. Requests run beside each other; notifications, such

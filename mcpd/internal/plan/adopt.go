@@ -69,8 +69,8 @@ func AdoptSwap(admitted caps.Admitted, terms SwapTerms, built []byte, reads []Re
 // be missing when it is paid: the figure is rounded and a moment old.
 const claimToleranceDivisor = 100
 
-// ClaimFloor is the least that a claim of total must pay.
-func ClaimFloor(total amount.Units) amount.Units {
+// claimFloor is the least that a claim of total must pay.
+func claimFloor(total amount.Units) amount.Units {
 	return total - total/claimToleranceDivisor
 }
 
@@ -82,6 +82,6 @@ func AdoptClaim(admitted caps.Admitted, total amount.Units, batch [][]byte, read
 	if total == 0 {
 		return Unsigned{}, fault.New(fault.NothingToClaim, "nothing is claimable for these tokens")
 	}
-	bounds := Bounds{MinIn: []Asset{{Mint: amount.SOL, Amount: ClaimFloor(total)}}}
+	bounds := Bounds{MinIn: []Asset{{Mint: amount.SOL, Amount: claimFloor(total)}}}
 	return assemble(admitted, FlowClaim, batch, reads, snapshot, bounds)
 }

@@ -117,10 +117,10 @@ func (u Unsigned) WithRent(more amount.Units) (Unsigned, error) {
 	return u, nil
 }
 
-// MaxPriorityHeadroom bounds how much more than the built priority fee a
+// maxPriorityHeadroom bounds how much more than the built priority fee a
 // rebuild may pay: the fee market moves between preview and confirmation.
 const (
-	MaxPriorityHeadroom = 1_000_000
+	maxPriorityHeadroom = 1_000_000
 	minPriorityHeadroom = 10_000
 )
 
@@ -137,7 +137,7 @@ func assemble(admitted caps.Admitted, flow Flow, batch [][]byte, reads []Read, s
 		if !slices.Contains(read.Signers, admitted.Signer().Wallet) {
 			return Unsigned{}, fault.New(fault.UpstreamBadAnswer, "the transaction does not ask for the wallet's signature")
 		}
-		headroom := max(minPriorityHeadroom, min(read.Priority, MaxPriorityHeadroom))
+		headroom := max(minPriorityHeadroom, min(read.Priority, maxPriorityHeadroom))
 		fee, err := amount.Sum(bounds.MaxFee, read.Base, read.Priority, headroom)
 		if err != nil {
 			return Unsigned{}, fault.New(fault.UpstreamBadAnswer, "the fees of the transaction are too large").Because(err)

@@ -3,7 +3,6 @@ package plan
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
 	"slices"
 
 	lib "github.com/gagliardetto/solana-go"
@@ -225,13 +224,9 @@ func (b *budgetReader) fee() (amount.Units, error) {
 		limit = b.others*defaultUnits + b.builtin*defaultBuiltinUnits
 	}
 	limit = min(limit, maxComputeUnits)
-	high, low := bits.Mul64(b.price, limit)
-	if high >= microLamports {
-		return 0, fault.New(fault.UpstreamBadAnswer, "the priority fee of the transaction is too large")
+	fee, err := amount.Units(b.price).MulDiv(limit, microLamports, true)
+	if err != nil {
+		return 0, fault.New(fault.UpstreamBadAnswer, "the priority fee of the transaction is too large").Because(err)
 	}
-	fee, rest := bits.Div64(high, low, microLamports)
-	if rest > 0 {
-		fee++
-	}
-	return amount.Units(fee), nil
+	return fee, nil
 }

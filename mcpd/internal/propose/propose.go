@@ -230,3 +230,31 @@ func (c *Client) Activities(ctx context.Context, limit uint32, before string) ([
 	}
 	return activities, read.err
 }
+
+// Bounds on the search of one proposal in the listing.
+const (
+	activityPage  = 100
+	activityPages = 10
+)
+
+// Activity finds one proposal in the listing: a receipt says neither where a
+// proposal stands nor what it was for.
+func (c *Client) Activity(ctx context.Context, proposalID string) (Activity, error) {
+	before := ""
+	for range activityPages {
+		page, err := c.Activities(ctx, activityPage, before)
+		if err != nil {
+			return Activity{}, err
+		}
+		for _, activity := range page {
+			if activity.ProposalID == proposalID {
+				return activity, nil
+			}
+		}
+		if len(page) < activityPage {
+			break
+		}
+		before = page[len(page)-1].ProposalID
+	}
+	return Activity{}, fault.New(fault.NotFound, "the proposal is not among the latest")
+}

@@ -100,7 +100,7 @@ type Proposal struct {
 	Charge []plan.Asset
 }
 
-// Denial is a refusal of the signer, with what it saw.
+// Denial is a refusal of the signer.
 type Denial struct {
 	Fault      *fault.Fault
 	ProposalID string
@@ -110,8 +110,9 @@ type Denial struct {
 
 // ProgramError is why a transaction failed on chain.
 type ProgramError struct {
-	Program     solana.PublicKey
-	Instruction uint32
+	Program solana.PublicKey
+	// Instruction is nil where the transaction was refused as a whole.
+	Instruction *uint32
 	Code, Text  string
 }
 

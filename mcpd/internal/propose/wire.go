@@ -261,7 +261,7 @@ func (r *reader) transaction(wire *signerv1.TransactionReceipt) TransactionRecei
 		Fee: amount.Units(wire.GetFee()), Changes: r.changes(wire.GetChanges()),
 	}
 	if failure := wire.GetError(); failure != nil {
-		receipt.Error = &ProgramError{Instruction: failure.GetInstruction(), Code: r.text(failure.GetCode()), Text: r.text(failure.GetText())}
+		receipt.Error = &ProgramError{Instruction: failure.Instruction, Code: r.text(failure.GetCode()), Text: r.text(failure.GetText())}
 		if len(failure.GetProgram()) > 0 {
 			receipt.Error.Program = r.key(failure.GetProgram())
 		}

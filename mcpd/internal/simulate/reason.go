@@ -46,7 +46,7 @@ func transactionFault(kind string) error {
 	case "BlockhashNotFound":
 		return fault.New(fault.BlockhashExpired, "the transaction was built on a blockhash that is no longer valid")
 	case "AlreadyProcessed":
-		return fault.New(fault.SimulationFailed, "this very transaction has landed already")
+		return fault.New(fault.AlreadyLanded, "this very transaction is on chain already")
 	case "AddressLookupTableNotFound", "InvalidAddressLookupTableIndex":
 		return fault.New(fault.SimulationFailed, "a lookup table of the transaction does not exist")
 	case "WouldExceedMaxBlockCostLimit", "MaxLoadedAccountsDataSizeExceeded":

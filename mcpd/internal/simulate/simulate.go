@@ -23,16 +23,12 @@ type Chain interface {
 // ones of a batch need the earlier ones to land first and cannot be run.
 type Simulated struct {
 	unsigned plan.Unsigned
-	units    uint64
 	stamped  bool
 }
 
 // Unsigned is the batch, its bounds widened by the rent that only the run
 // could show.
 func (s Simulated) Unsigned() plan.Unsigned { return s.unsigned }
-
-// Units is what the first transaction would consume.
-func (s Simulated) Units() uint64 { return s.units }
 
 // Stamped reports that Run made s.
 func (s Simulated) Stamped() bool { return s.stamped }
@@ -63,7 +59,7 @@ func Run(ctx context.Context, node Chain, unsigned plan.Unsigned, snapshot plan.
 	if err != nil {
 		return Simulated{}, err
 	}
-	return Simulated{unsigned: widened, units: run.Units, stamped: true}, nil
+	return Simulated{unsigned: widened, stamped: true}, nil
 }
 
 // fresh lists writable accounts that do not exist yet and whose rent plan has

@@ -1,5 +1,7 @@
 package tools
 
+import "countersign/mcpd/internal/propose"
+
 // Schema is a JSON Schema, as a value.
 type Schema map[string]any
 
@@ -65,7 +67,7 @@ func Decimal(description string) Schema {
 
 // Confirm is the confirmation code.
 func Confirm() Schema {
-	return matching("The confirmation code of a proposal that an earlier call with exactly the same arguments returned. Leave it out to get a proposal: then nothing is signed or sent.", codePattern)
+	return matching("The confirmation code of a proposal that an earlier call with exactly the same arguments returned. Leave it out to get a proposal only.", codePattern)
 }
 
 func ref(name string) Schema { return Schema{"$ref": "#/$defs/" + name} }
@@ -98,7 +100,7 @@ func Output(properties Properties, definitions ...string) Schema {
 func WriteOutput() Schema {
 	return Output(Properties{
 		"status": Word("preview: nothing was signed or sent. needs_person: a person must approve first; nothing was signed or sent. denied: the signer refused. The others are outcomes of an execution; unknown may still land.",
-			"preview", "needs_person", "denied", "nothing_sent", "landed", "landed_failed", "expired", "unknown", "in_progress"),
+			append([]string{"preview", "needs_person", "denied"}, Outcomes...)...),
 		"network":  NetworkRef,
 		"proposal": ProposalRef,
 		"quote":    QuoteSchema,
@@ -111,7 +113,7 @@ func WriteOutput() Schema {
 // ReceiptOutput is the result of a look-up of an outcome.
 func ReceiptOutput() Schema {
 	return Output(Properties{
-		"status":  Word("What happened; unknown may still land.", outcomes...),
+		"status":  Word("What happened; unknown may still land.", Outcomes...),
 		"network": NetworkRef,
 		"receipt": ReceiptRef,
 		"limits":  LimitsRef,
@@ -119,7 +121,18 @@ func ReceiptOutput() Schema {
 	}, "amount", "network", "limits", "change", "receipt")
 }
 
-var outcomes = []string{"nothing_sent", "landed", "landed_failed", "expired", "unknown", "in_progress"}
+// Outcomes and States are the words for what happened and for where a proposal
+// stands.
+var (
+	Outcomes = []string{
+		string(propose.NothingSent), string(propose.Landed), string(propose.LandedFailed),
+		string(propose.Expired), string(propose.Unknown), string(propose.InProgress),
+	}
+	States = []string{
+		string(propose.StateOpen), string(propose.StateExecuting), string(propose.StateDone),
+		string(propose.StateExpired), string(propose.StateCancelled), string(propose.StateDenied),
+	}
+)
 
 // Members of outputs that their names explain: a description of each would
 // make tools/list several times as long, and every client pays for that.
@@ -206,17 +219,18 @@ var definitionsOf = Properties{
 	"receipt": Object(Properties{
 		"proposal_id": text,
 		"tool":        text,
-		"outcome":     word(outcomes...),
+		"outcome":     word(Outcomes...),
+		"state":       Word("Where a proposal stands, where nothing was sent.", States...),
 		"replayed":    Flag("True: executed by an earlier call; this call did nothing."),
 		"transactions": list(Object(Properties{
 			"signature": text,
-			"outcome":   word(outcomes...),
+			"outcome":   word(Outcomes...),
 			"slot":      text,
 			"fee":       AmountRef,
 			"changes":   list(ChangeRef),
 			"error": Object(Properties{
 				"program": text, "instruction": count, "code": text, "text": text,
-			}, "instruction", "code", "text"),
+			}, "code", "text"),
 		}, "signature", "outcome", "fee", "changes")),
 		"expected_transactions": count,
 		"created_at":            text,

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"countersign/mcpd/internal/intent"
 	"countersign/mcpd/internal/propose"
 	"countersign/shared/fault"
 )
@@ -28,6 +29,9 @@ type Tool struct {
 	// Handle runs the call. An error becomes a failed result by its fault.
 	Handle func(ctx context.Context, call Call) (Result, error)
 }
+
+// CheckNothing is the check of a tool without arguments.
+func CheckNothing(arguments json.RawMessage) error { return intent.Decode(arguments, &struct{}{}) }
 
 // Hints are the four annotations. All are always sent.
 type Hints struct {

@@ -36,8 +36,8 @@ type NetworkView struct {
 	GenesisHash string `json:"genesis_hash"`
 }
 
-// MainnetLabel is on everything that touches real funds.
-const MainnetLabel = "MAINNET — real funds"
+// mainnetLabel is on everything that touches real funds.
+const mainnetLabel = "MAINNET — real funds"
 
 // mainnetGenesis decides, whatever the owner calls the cluster.
 var mainnetGenesis = mustHash("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d")
@@ -57,7 +57,7 @@ func ViewNetwork(cluster string, genesis solana.Hash) *NetworkView {
 	}
 	label := strings.ToUpper(cluster) + " — test funds"
 	if genesis == mainnetGenesis || strings.HasPrefix(cluster, "mainnet") {
-		label = MainnetLabel
+		label = mainnetLabel
 	}
 	return &NetworkView{Cluster: cluster, Label: label, GenesisHash: genesis.String()}
 }
@@ -229,10 +229,10 @@ func ViewQuote(quote bags.Quote, mints map[solana.PublicKey]uint8) *QuoteView {
 
 // ProgramErrorView is why a transaction failed on chain.
 type ProgramErrorView struct {
-	Program     string `json:"program,omitempty"`
-	Instruction uint32 `json:"instruction"`
-	Code        string `json:"code"`
-	Text        string `json:"text"`
+	Program     string  `json:"program,omitempty"`
+	Instruction *uint32 `json:"instruction,omitempty"`
+	Code        string  `json:"code"`
+	Text        string  `json:"text"`
 }
 
 // TransactionView is what became of one transaction.
@@ -250,6 +250,7 @@ type ReceiptView struct {
 	ProposalID           string            `json:"proposal_id"`
 	Tool                 string            `json:"tool"`
 	Outcome              string            `json:"outcome"`
+	State                string            `json:"state,omitempty"`
 	Replayed             bool              `json:"replayed"`
 	Transactions         []TransactionView `json:"transactions"`
 	ExpectedTransactions uint32            `json:"expected_transactions,omitempty"`

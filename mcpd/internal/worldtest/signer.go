@@ -137,7 +137,7 @@ func (s *Signer) Describe(context.Context, *signerv1.DescribeRequest) (*signerv1
 func (s *Signer) GetLimits(context.Context, *signerv1.GetLimitsRequest) (*signerv1.GetLimitsResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &signerv1.GetLimitsResponse{Limits: s.limits(), Network: s.network()}, nil
+	return &signerv1.GetLimitsResponse{Limits: s.limits()}, nil
 }
 
 // Propose implements the service.

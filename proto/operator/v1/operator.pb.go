@@ -215,7 +215,6 @@ func (*GetLimitsRequest) Descriptor() ([]byte, []int) {
 type GetLimitsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Windows       []*Window              `protobuf:"bytes,1,rep,name=windows,proto3" json:"windows,omitempty"`
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -253,13 +252,6 @@ func (*GetLimitsResponse) Descriptor() ([]byte, []int) {
 func (x *GetLimitsResponse) GetWindows() []*Window {
 	if x != nil {
 		return x.Windows
-	}
-	return nil
-}
-
-func (x *GetLimitsResponse) GetAsOf() *timestamppb.Timestamp {
-	if x != nil {
-		return x.AsOf
 	}
 	return nil
 }
@@ -378,10 +370,9 @@ const file_operator_v1_operator_proto_rawDesc = "" +
 	"\x17unresolved_transactions\x18\t \x01(\rR\x16unresolvedTransactions\x12\x1a\n" +
 	"\bsessions\x18\n" +
 	" \x01(\rR\bsessions\"\x12\n" +
-	"\x10GetLimitsRequest\"s\n" +
+	"\x10GetLimitsRequest\"B\n" +
 	"\x11GetLimitsResponse\x12-\n" +
-	"\awindows\x18\x01 \x03(\v2\x13.operator.v1.WindowR\awindows\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa2\x01\n" +
+	"\awindows\x18\x01 \x03(\v2\x13.operator.v1.WindowR\awindows\"\xa2\x01\n" +
 	"\x06Window\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04mint\x18\x02 \x01(\fR\x04mint\x12\x1a\n" +
@@ -418,16 +409,15 @@ var file_operator_v1_operator_proto_goTypes = []any{
 var file_operator_v1_operator_proto_depIdxs = []int32{
 	5, // 0: operator.v1.GetStatusResponse.started_at:type_name -> google.protobuf.Timestamp
 	4, // 1: operator.v1.GetLimitsResponse.windows:type_name -> operator.v1.Window
-	5, // 2: operator.v1.GetLimitsResponse.as_of:type_name -> google.protobuf.Timestamp
-	0, // 3: operator.v1.OperatorService.GetStatus:input_type -> operator.v1.GetStatusRequest
-	2, // 4: operator.v1.OperatorService.GetLimits:input_type -> operator.v1.GetLimitsRequest
-	1, // 5: operator.v1.OperatorService.GetStatus:output_type -> operator.v1.GetStatusResponse
-	3, // 6: operator.v1.OperatorService.GetLimits:output_type -> operator.v1.GetLimitsResponse
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	0, // 2: operator.v1.OperatorService.GetStatus:input_type -> operator.v1.GetStatusRequest
+	2, // 3: operator.v1.OperatorService.GetLimits:input_type -> operator.v1.GetLimitsRequest
+	1, // 4: operator.v1.OperatorService.GetStatus:output_type -> operator.v1.GetStatusResponse
+	3, // 5: operator.v1.OperatorService.GetLimits:output_type -> operator.v1.GetLimitsResponse
+	4, // [4:6] is the sub-list for method output_type
+	2, // [2:4] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_operator_v1_operator_proto_init() }

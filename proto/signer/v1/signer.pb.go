@@ -994,9 +994,8 @@ type Denial struct {
 	Fault *Fault                 `protobuf:"bytes,1,opt,name=fault,proto3" json:"fault,omitempty"`
 	// The names of the rules that made the decision.
 	Rules         []string `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
-	Effects       *Effects `protobuf:"bytes,3,opt,name=effects,proto3" json:"effects,omitempty"`
-	Limits        *Limits  `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
-	ProposalId    string   `protobuf:"bytes,5,opt,name=proposal_id,json=proposalId,proto3" json:"proposal_id,omitempty"`
+	Limits        *Limits  `protobuf:"bytes,3,opt,name=limits,proto3" json:"limits,omitempty"`
+	ProposalId    string   `protobuf:"bytes,4,opt,name=proposal_id,json=proposalId,proto3" json:"proposal_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1041,13 +1040,6 @@ func (x *Denial) GetFault() *Fault {
 func (x *Denial) GetRules() []string {
 	if x != nil {
 		return x.Rules
-	}
-	return nil
-}
-
-func (x *Denial) GetEffects() *Effects {
-	if x != nil {
-		return x.Effects
 	}
 	return nil
 }
@@ -2203,11 +2195,12 @@ func (x *TransactionReceipt) GetError() *ProgramError {
 }
 
 type ProgramError struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Program       []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
-	Instruction   uint32                 `protobuf:"varint,2,opt,name=instruction,proto3" json:"instruction,omitempty"`
-	Code          string                 `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
-	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Program []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
+	// Absent where the transaction was refused as a whole.
+	Instruction   *uint32 `protobuf:"varint,2,opt,name=instruction,proto3,oneof" json:"instruction,omitempty"`
+	Code          string  `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	Text          string  `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2250,8 +2243,8 @@ func (x *ProgramError) GetProgram() []byte {
 }
 
 func (x *ProgramError) GetInstruction() uint32 {
-	if x != nil {
-		return x.Instruction
+	if x != nil && x.Instruction != nil {
+		return *x.Instruction
 	}
 	return 0
 }
@@ -2736,7 +2729,6 @@ func (*GetLimitsRequest) Descriptor() ([]byte, []int) {
 type GetLimitsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Limits        *Limits                `protobuf:"bytes,1,opt,name=limits,proto3" json:"limits,omitempty"`
-	Network       *Network               `protobuf:"bytes,2,opt,name=network,proto3" json:"network,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2774,13 +2766,6 @@ func (*GetLimitsResponse) Descriptor() ([]byte, []int) {
 func (x *GetLimitsResponse) GetLimits() *Limits {
 	if x != nil {
 		return x.Limits
-	}
-	return nil
-}
-
-func (x *GetLimitsResponse) GetNetwork() *Network {
-	if x != nil {
-		return x.Network
 	}
 	return nil
 }
@@ -2837,13 +2822,12 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\x0fProposeResponse\x12+\n" +
 	"\x06denied\x18\x01 \x01(\v2\x11.signer.v1.DenialH\x00R\x06denied\x121\n" +
 	"\bproposal\x18\x02 \x01(\v2\x13.signer.v1.ProposalH\x00R\bproposalB\t\n" +
-	"\aoutcome\"\xc0\x01\n" +
+	"\aoutcome\"\x92\x01\n" +
 	"\x06Denial\x12&\n" +
 	"\x05fault\x18\x01 \x01(\v2\x10.signer.v1.FaultR\x05fault\x12\x14\n" +
-	"\x05rules\x18\x02 \x03(\tR\x05rules\x12,\n" +
-	"\aeffects\x18\x03 \x01(\v2\x12.signer.v1.EffectsR\aeffects\x12)\n" +
-	"\x06limits\x18\x04 \x01(\v2\x11.signer.v1.LimitsR\x06limits\x12\x1f\n" +
-	"\vproposal_id\x18\x05 \x01(\tR\n" +
+	"\x05rules\x18\x02 \x03(\tR\x05rules\x12)\n" +
+	"\x06limits\x18\x03 \x01(\v2\x11.signer.v1.LimitsR\x06limits\x12\x1f\n" +
+	"\vproposal_id\x18\x04 \x01(\tR\n" +
 	"proposalId\"\x9f\x03\n" +
 	"\bProposal\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12#\n" +
@@ -2940,12 +2924,13 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\x04slot\x18\x03 \x01(\x04R\x04slot\x12\x10\n" +
 	"\x03fee\x18\x04 \x01(\x04R\x03fee\x120\n" +
 	"\achanges\x18\x05 \x03(\v2\x16.signer.v1.AssetChangeR\achanges\x12-\n" +
-	"\x05error\x18\x06 \x01(\v2\x17.signer.v1.ProgramErrorR\x05error\"r\n" +
+	"\x05error\x18\x06 \x01(\v2\x17.signer.v1.ProgramErrorR\x05error\"\x87\x01\n" +
 	"\fProgramError\x12\x18\n" +
-	"\aprogram\x18\x01 \x01(\fR\aprogram\x12 \n" +
-	"\vinstruction\x18\x02 \x01(\rR\vinstruction\x12\x12\n" +
+	"\aprogram\x18\x01 \x01(\fR\aprogram\x12%\n" +
+	"\vinstruction\x18\x02 \x01(\rH\x00R\vinstruction\x88\x01\x01\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\tR\x04code\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"8\n" +
+	"\x04text\x18\x04 \x01(\tR\x04textB\x0e\n" +
+	"\f_instruction\"8\n" +
 	"\x15CancelProposalRequest\x12\x1f\n" +
 	"\vproposal_id\x18\x01 \x01(\tR\n" +
 	"proposalId\"H\n" +
@@ -2979,10 +2964,9 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"signatures\x18\a \x03(\fR\n" +
 	"signatures\x12&\n" +
 	"\x05fault\x18\b \x01(\v2\x10.signer.v1.FaultR\x05fault\"\x12\n" +
-	"\x10GetLimitsRequest\"l\n" +
+	"\x10GetLimitsRequest\">\n" +
 	"\x11GetLimitsResponse\x12)\n" +
-	"\x06limits\x18\x01 \x01(\v2\x11.signer.v1.LimitsR\x06limits\x12,\n" +
-	"\anetwork\x18\x02 \x01(\v2\x12.signer.v1.NetworkR\anetwork*N\n" +
+	"\x06limits\x18\x01 \x01(\v2\x11.signer.v1.LimitsR\x06limits*N\n" +
 	"\x04Flow\x12\x14\n" +
 	"\x10FLOW_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rFLOW_TRANSFER\x10\x01\x12\r\n" +
@@ -3097,66 +3081,64 @@ var file_signer_v1_signer_proto_depIdxs = []int32{
 	15, // 7: signer.v1.ProposeResponse.denied:type_name -> signer.v1.Denial
 	16, // 8: signer.v1.ProposeResponse.proposal:type_name -> signer.v1.Proposal
 	5,  // 9: signer.v1.Denial.fault:type_name -> signer.v1.Fault
-	17, // 10: signer.v1.Denial.effects:type_name -> signer.v1.Effects
-	21, // 11: signer.v1.Denial.limits:type_name -> signer.v1.Limits
-	1,  // 12: signer.v1.Proposal.tier:type_name -> signer.v1.Tier
-	40, // 13: signer.v1.Proposal.expires_at:type_name -> google.protobuf.Timestamp
-	17, // 14: signer.v1.Proposal.effects:type_name -> signer.v1.Effects
-	12, // 15: signer.v1.Proposal.bounds:type_name -> signer.v1.Bounds
-	21, // 16: signer.v1.Proposal.limits:type_name -> signer.v1.Limits
-	9,  // 17: signer.v1.Proposal.network:type_name -> signer.v1.Network
-	11, // 18: signer.v1.Proposal.charge:type_name -> signer.v1.AssetAmount
-	2,  // 19: signer.v1.Effects.class:type_name -> signer.v1.Class
-	18, // 20: signer.v1.Effects.changes:type_name -> signer.v1.AssetChange
-	19, // 21: signer.v1.Effects.payments:type_name -> signer.v1.Payment
-	20, // 22: signer.v1.Effects.findings:type_name -> signer.v1.Finding
-	22, // 23: signer.v1.Limits.windows:type_name -> signer.v1.Window
-	40, // 24: signer.v1.Limits.as_of:type_name -> google.protobuf.Timestamp
-	4,  // 25: signer.v1.CheckConfirmationResponse.state:type_name -> signer.v1.ProposalState
-	12, // 26: signer.v1.CheckConfirmationResponse.bounds:type_name -> signer.v1.Bounds
-	28, // 27: signer.v1.CheckConfirmationResponse.receipt:type_name -> signer.v1.Receipt
-	27, // 28: signer.v1.ExecuteResponse.progress:type_name -> signer.v1.Progress
-	28, // 29: signer.v1.ExecuteResponse.receipt:type_name -> signer.v1.Receipt
-	3,  // 30: signer.v1.Receipt.outcome:type_name -> signer.v1.Outcome
-	29, // 31: signer.v1.Receipt.transactions:type_name -> signer.v1.TransactionReceipt
-	5,  // 32: signer.v1.Receipt.fault:type_name -> signer.v1.Fault
-	21, // 33: signer.v1.Receipt.limits:type_name -> signer.v1.Limits
-	40, // 34: signer.v1.Receipt.created_at:type_name -> google.protobuf.Timestamp
-	40, // 35: signer.v1.Receipt.finished_at:type_name -> google.protobuf.Timestamp
-	9,  // 36: signer.v1.Receipt.network:type_name -> signer.v1.Network
-	3,  // 37: signer.v1.TransactionReceipt.outcome:type_name -> signer.v1.Outcome
-	18, // 38: signer.v1.TransactionReceipt.changes:type_name -> signer.v1.AssetChange
-	30, // 39: signer.v1.TransactionReceipt.error:type_name -> signer.v1.ProgramError
-	4,  // 40: signer.v1.CancelProposalResponse.state:type_name -> signer.v1.ProposalState
-	28, // 41: signer.v1.GetReceiptResponse.receipt:type_name -> signer.v1.Receipt
-	37, // 42: signer.v1.ListActivityResponse.activities:type_name -> signer.v1.Activity
-	4,  // 43: signer.v1.Activity.state:type_name -> signer.v1.ProposalState
-	3,  // 44: signer.v1.Activity.outcome:type_name -> signer.v1.Outcome
-	40, // 45: signer.v1.Activity.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 46: signer.v1.Activity.fault:type_name -> signer.v1.Fault
-	21, // 47: signer.v1.GetLimitsResponse.limits:type_name -> signer.v1.Limits
-	9,  // 48: signer.v1.GetLimitsResponse.network:type_name -> signer.v1.Network
-	6,  // 49: signer.v1.SignerService.Describe:input_type -> signer.v1.DescribeRequest
-	13, // 50: signer.v1.SignerService.Propose:input_type -> signer.v1.ProposeRequest
-	23, // 51: signer.v1.SignerService.CheckConfirmation:input_type -> signer.v1.CheckConfirmationRequest
-	25, // 52: signer.v1.SignerService.Execute:input_type -> signer.v1.ExecuteRequest
-	31, // 53: signer.v1.SignerService.CancelProposal:input_type -> signer.v1.CancelProposalRequest
-	33, // 54: signer.v1.SignerService.GetReceipt:input_type -> signer.v1.GetReceiptRequest
-	35, // 55: signer.v1.SignerService.ListActivity:input_type -> signer.v1.ListActivityRequest
-	38, // 56: signer.v1.SignerService.GetLimits:input_type -> signer.v1.GetLimitsRequest
-	7,  // 57: signer.v1.SignerService.Describe:output_type -> signer.v1.DescribeResponse
-	14, // 58: signer.v1.SignerService.Propose:output_type -> signer.v1.ProposeResponse
-	24, // 59: signer.v1.SignerService.CheckConfirmation:output_type -> signer.v1.CheckConfirmationResponse
-	26, // 60: signer.v1.SignerService.Execute:output_type -> signer.v1.ExecuteResponse
-	32, // 61: signer.v1.SignerService.CancelProposal:output_type -> signer.v1.CancelProposalResponse
-	34, // 62: signer.v1.SignerService.GetReceipt:output_type -> signer.v1.GetReceiptResponse
-	36, // 63: signer.v1.SignerService.ListActivity:output_type -> signer.v1.ListActivityResponse
-	39, // 64: signer.v1.SignerService.GetLimits:output_type -> signer.v1.GetLimitsResponse
-	57, // [57:65] is the sub-list for method output_type
-	49, // [49:57] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	21, // 10: signer.v1.Denial.limits:type_name -> signer.v1.Limits
+	1,  // 11: signer.v1.Proposal.tier:type_name -> signer.v1.Tier
+	40, // 12: signer.v1.Proposal.expires_at:type_name -> google.protobuf.Timestamp
+	17, // 13: signer.v1.Proposal.effects:type_name -> signer.v1.Effects
+	12, // 14: signer.v1.Proposal.bounds:type_name -> signer.v1.Bounds
+	21, // 15: signer.v1.Proposal.limits:type_name -> signer.v1.Limits
+	9,  // 16: signer.v1.Proposal.network:type_name -> signer.v1.Network
+	11, // 17: signer.v1.Proposal.charge:type_name -> signer.v1.AssetAmount
+	2,  // 18: signer.v1.Effects.class:type_name -> signer.v1.Class
+	18, // 19: signer.v1.Effects.changes:type_name -> signer.v1.AssetChange
+	19, // 20: signer.v1.Effects.payments:type_name -> signer.v1.Payment
+	20, // 21: signer.v1.Effects.findings:type_name -> signer.v1.Finding
+	22, // 22: signer.v1.Limits.windows:type_name -> signer.v1.Window
+	40, // 23: signer.v1.Limits.as_of:type_name -> google.protobuf.Timestamp
+	4,  // 24: signer.v1.CheckConfirmationResponse.state:type_name -> signer.v1.ProposalState
+	12, // 25: signer.v1.CheckConfirmationResponse.bounds:type_name -> signer.v1.Bounds
+	28, // 26: signer.v1.CheckConfirmationResponse.receipt:type_name -> signer.v1.Receipt
+	27, // 27: signer.v1.ExecuteResponse.progress:type_name -> signer.v1.Progress
+	28, // 28: signer.v1.ExecuteResponse.receipt:type_name -> signer.v1.Receipt
+	3,  // 29: signer.v1.Receipt.outcome:type_name -> signer.v1.Outcome
+	29, // 30: signer.v1.Receipt.transactions:type_name -> signer.v1.TransactionReceipt
+	5,  // 31: signer.v1.Receipt.fault:type_name -> signer.v1.Fault
+	21, // 32: signer.v1.Receipt.limits:type_name -> signer.v1.Limits
+	40, // 33: signer.v1.Receipt.created_at:type_name -> google.protobuf.Timestamp
+	40, // 34: signer.v1.Receipt.finished_at:type_name -> google.protobuf.Timestamp
+	9,  // 35: signer.v1.Receipt.network:type_name -> signer.v1.Network
+	3,  // 36: signer.v1.TransactionReceipt.outcome:type_name -> signer.v1.Outcome
+	18, // 37: signer.v1.TransactionReceipt.changes:type_name -> signer.v1.AssetChange
+	30, // 38: signer.v1.TransactionReceipt.error:type_name -> signer.v1.ProgramError
+	4,  // 39: signer.v1.CancelProposalResponse.state:type_name -> signer.v1.ProposalState
+	28, // 40: signer.v1.GetReceiptResponse.receipt:type_name -> signer.v1.Receipt
+	37, // 41: signer.v1.ListActivityResponse.activities:type_name -> signer.v1.Activity
+	4,  // 42: signer.v1.Activity.state:type_name -> signer.v1.ProposalState
+	3,  // 43: signer.v1.Activity.outcome:type_name -> signer.v1.Outcome
+	40, // 44: signer.v1.Activity.created_at:type_name -> google.protobuf.Timestamp
+	5,  // 45: signer.v1.Activity.fault:type_name -> signer.v1.Fault
+	21, // 46: signer.v1.GetLimitsResponse.limits:type_name -> signer.v1.Limits
+	6,  // 47: signer.v1.SignerService.Describe:input_type -> signer.v1.DescribeRequest
+	13, // 48: signer.v1.SignerService.Propose:input_type -> signer.v1.ProposeRequest
+	23, // 49: signer.v1.SignerService.CheckConfirmation:input_type -> signer.v1.CheckConfirmationRequest
+	25, // 50: signer.v1.SignerService.Execute:input_type -> signer.v1.ExecuteRequest
+	31, // 51: signer.v1.SignerService.CancelProposal:input_type -> signer.v1.CancelProposalRequest
+	33, // 52: signer.v1.SignerService.GetReceipt:input_type -> signer.v1.GetReceiptRequest
+	35, // 53: signer.v1.SignerService.ListActivity:input_type -> signer.v1.ListActivityRequest
+	38, // 54: signer.v1.SignerService.GetLimits:input_type -> signer.v1.GetLimitsRequest
+	7,  // 55: signer.v1.SignerService.Describe:output_type -> signer.v1.DescribeResponse
+	14, // 56: signer.v1.SignerService.Propose:output_type -> signer.v1.ProposeResponse
+	24, // 57: signer.v1.SignerService.CheckConfirmation:output_type -> signer.v1.CheckConfirmationResponse
+	26, // 58: signer.v1.SignerService.Execute:output_type -> signer.v1.ExecuteResponse
+	32, // 59: signer.v1.SignerService.CancelProposal:output_type -> signer.v1.CancelProposalResponse
+	34, // 60: signer.v1.SignerService.GetReceipt:output_type -> signer.v1.GetReceiptResponse
+	36, // 61: signer.v1.SignerService.ListActivity:output_type -> signer.v1.ListActivityResponse
+	39, // 62: signer.v1.SignerService.GetLimits:output_type -> signer.v1.GetLimitsResponse
+	55, // [55:63] is the sub-list for method output_type
+	47, // [47:55] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_signer_v1_signer_proto_init() }
@@ -3172,6 +3154,7 @@ func file_signer_v1_signer_proto_init() {
 		(*ExecuteResponse_Progress)(nil),
 		(*ExecuteResponse_Receipt)(nil),
 	}
+	file_signer_v1_signer_proto_msgTypes[25].OneofWrappers = []any{}
 	file_signer_v1_signer_proto_msgTypes[28].OneofWrappers = []any{
 		(*GetReceiptRequest_ProposalId)(nil),
 		(*GetReceiptRequest_Code)(nil),

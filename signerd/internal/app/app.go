@@ -59,8 +59,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 
 // report prints a fault with its advice, or another error as it is.
 func report(w io.Writer, err error) {
-	var f *fault.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		fmt.Fprintf(w, "signerd: %s\n%s\n", f.Message, f.Code.Advice().Hint)
 		return
 	}
@@ -71,8 +70,8 @@ func report(w io.Writer, err error) {
 type usageError struct{ error }
 
 func isUsage(err error) bool {
-	var usage usageError
-	return errors.As(err, &usage)
+	_, ok := errors.AsType[usageError](err)
+	return ok
 }
 
 func (c *console) root() *cobra.Command {

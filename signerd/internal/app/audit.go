@@ -31,10 +31,16 @@ found only by comparing the count and head printed here with an earlier run's.`,
 			if err != nil {
 				return err
 			}
+			if summary.Records == 0 {
+				return fmt.Errorf("%s holds no records; signerd init writes the first one", path)
+			}
 			if c.json {
-				return json.NewEncoder(c.out).Encode(map[string]any{"ok": true, "records": summary.Records, "head": summary.Head})
+				return json.NewEncoder(c.out).Encode(map[string]any{"ok": true, "records": summary.Records, "head": summary.Head, "torn_bytes": summary.Torn})
 			}
 			fmt.Fprintf(c.out, "%s: good\n%d records, head %s\n", path, summary.Records, summary.Head)
+			if summary.Torn > 0 {
+				fmt.Fprintf(c.out, "%d bytes of an incomplete record follow, as a crash leaves them; the next start cuts them off\n", summary.Torn)
+			}
 			return nil
 		},
 	})

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"countersign/shared/durable"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/audit"
 	"countersign/signerd/internal/config"
@@ -40,7 +44,15 @@ The genesis hash pins the network: signerd never writes to another one. With
 --cluster mainnet, devnet or testnet it is known; for any other network give it
 with --genesis-hash.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.init(cmd.Context(), flags) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var given []string
+			cmd.Flags().Visit(func(flag *pflag.Flag) {
+				if flag.Name != "config" {
+					given = append(given, "--"+flag.Name)
+				}
+			})
+			return c.init(cmd.Context(), flags, given)
+		},
 	}
 	cmd.Flags().StringVar(&flags.cluster, "cluster", "devnet", "mainnet, devnet, testnet, or your own name for another network")
 	cmd.Flags().StringVar(&flags.genesis, "genesis-hash", "", "genesis hash of a network that is none of the public ones")
@@ -48,19 +60,12 @@ with --genesis-hash.`,
 	cmd.Flags().StringVar(&flags.backend, "backend", config.DefaultBackend(), "key store: "+config.Backends())
 	cmd.Flags().StringVar(&flags.passphrase, "passphrase-file", "", "file with the passphrase of the file backend (created with a random one if missing)")
 	cmd.Flags().StringVar(&flags.stateDir, "state-dir", "", "state folder (default: the platform's)")
-	cmd.Flags().StringVar(&flags.socketDir, "socket-dir", "", "folder of the two sockets (default: run, in the state folder)")
+	cmd.Flags().StringVar(&flags.socketDir, "socket-dir", "", "folder of the two sockets (default: the session's runtime folder, or run in the state folder)")
 	return cmd
 }
 
-// Genesis hashes of the public clusters, from docs.solana.com/clusters.
-var publicGenesis = map[string]string{
-	"mainnet": "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
-	"devnet":  "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG",
-	"testnet": "4uhcVJyU9pJkvQyS88uRDiswHXSGkY3zQawwpjk2NsNY",
-}
-
 func (f initFlags) genesisHash() (solana.Hash, error) {
-	text, public := publicGenesis[f.cluster]
+	text, public := policy.PublicGenesis(f.cluster)
 	switch {
 	case public && f.genesis != "" && f.genesis != text:
 		return solana.Hash{}, usageError{fmt.Errorf("%s has another genesis hash: %s", f.cluster, text)}
@@ -76,7 +81,43 @@ func (f initFlags) genesisHash() (solana.Hash, error) {
 	return hash, nil
 }
 
-func (c *console) init(ctx context.Context, flags initFlags) error {
+func (c *console) init(ctx context.Context, flags initFlags, given []string) error {
+	path := c.configPath()
+	_, err := os.Stat(path)
+	switch {
+	case err == nil && len(given) > 0:
+		return fmt.Errorf("%s exists, so %s cannot be applied; edit it, or move it and its policy file away and run init again",
+			path, strings.Join(given, ", "))
+	case err != nil:
+		if err := c.writeFirst(path, flags); err != nil {
+			return err
+		}
+	default:
+		fmt.Fprintf(c.out, "kept    %s\n", path)
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		return err
+	}
+	if _, err := loadPolicy(cfg); err != nil {
+		return err
+	}
+	if err := c.createState(ctx, cfg); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "state folder %s is ready\n\nNext:\n", cfg.StateDir)
+	for _, next := range []string{"key new", "policy check", "serve"} {
+		fmt.Fprintf(c.out, "  signerd --config %s %s\n", path, next)
+	}
+	if sharedAccount(cfg) {
+		fmt.Fprint(c.out, sameUserText)
+	}
+	return nil
+}
+
+// writeFirst writes configuration and policy, after it has checked both, so
+// that a mistake in a flag leaves nothing behind.
+func (c *console) writeFirst(path string, flags initFlags) error {
 	genesis, err := flags.genesisHash()
 	if err != nil {
 		return err
@@ -84,28 +125,23 @@ func (c *console) init(ctx context.Context, flags initFlags) error {
 	if len(flags.rpc) == 0 {
 		return usageError{errors.New("give the address of at least one RPC node with --rpc")}
 	}
-	path := c.configPath()
-	if err := c.writeConfig(path, flags); err != nil {
+	text := config.Default(config.Template{
+		StateDir: flags.stateDir, Backend: flags.backend, PassphraseFile: flags.passphrase, RPC: flags.rpc, SocketDir: flags.socketDir,
+	})
+	if err := config.Check(text, path); err != nil {
+		return usageError{fmt.Errorf("these flags make no good configuration:\n%w", err)}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("create configuration folder: %w", err)
+	}
+	if err := c.keepOrWrite(path, text); err != nil {
 		return err
 	}
 	cfg, err := config.Load(path)
 	if err != nil {
 		return err
 	}
-	if err := c.keepOrWrite(cfg.PolicyFile, policy.Default(flags.cluster, genesis)); err != nil {
-		return err
-	}
-	if _, err := loadPolicy(cfg); err != nil {
-		return err
-	}
-	if err := createState(ctx, cfg); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.out, "state folder %s is ready\n\nNext:\n  signerd --config %s key new\n  signerd --config %s serve\n", cfg.StateDir, path, path)
-	if os.Getuid() == 0 || sameUserWarning(cfg) {
-		fmt.Fprint(c.out, sameUserText)
-	}
-	return nil
+	return c.keepOrWrite(cfg.PolicyFile, policy.Default(flags.cluster, genesis))
 }
 
 // sameUserText is the plain truth about the simplest installation.
@@ -116,8 +152,8 @@ and speak to the operator socket. Give signerd an account of its own to change
 that, and name the accounts in [sockets] agent_uids and operator_uids.
 `
 
-// sameUserWarning reports whether the agent may run as the signer's own user.
-func sameUserWarning(cfg config.Config) bool {
+// sharedAccount reports whether the agent may run as the signer's own user.
+func sharedAccount(cfg config.Config) bool {
 	for _, uid := range cfg.Sockets.AgentUIDs {
 		if int(uid) == os.Getuid() {
 			return true
@@ -126,18 +162,9 @@ func sameUserWarning(cfg config.Config) bool {
 	return false
 }
 
-func (c *console) writeConfig(path string, flags initFlags) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("create configuration folder: %w", err)
-	}
-	return c.keepOrWrite(path, config.Default(config.Template{
-		StateDir: flags.stateDir, Backend: flags.backend, PassphraseFile: flags.passphrase, RPC: flags.rpc, SocketDir: flags.socketDir,
-	}))
-}
-
 // keepOrWrite writes a private file unless it exists.
 func (c *console) keepOrWrite(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // G304: the operator names the file.
+	err := durable.WriteNewFile(path, content)
 	if errors.Is(err, os.ErrExist) {
 		fmt.Fprintf(c.out, "kept    %s\n", path)
 		return nil
@@ -145,34 +172,64 @@ func (c *console) keepOrWrite(path string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
 	fmt.Fprintf(c.out, "created %s\n", path)
 	return nil
 }
 
-// createState makes what serve refuses to make by itself: state that is
-// missing later was lost, and must not silently start from zero.
-func createState(ctx context.Context, cfg config.Config) error {
+// createState makes what serve refuses to make by itself. State of which one
+// half is missing was lost, and must not silently start from zero: only an
+// audit log that holds nothing but its first record is an earlier init cut
+// short.
+func (c *console) createState(ctx context.Context, cfg config.Config) error {
 	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return fmt.Errorf("create state folder: %w", err)
 	}
+	passphrase := exists(cfg.Keyring.PassphraseFile)
 	if err := custody.Prepare(vaultOptions(cfg)); err != nil {
 		return err
 	}
-	if _, err := os.Stat(cfg.LedgerPath()); err == nil {
+	if !passphrase && exists(cfg.Keyring.PassphraseFile) {
+		fmt.Fprintf(c.out, "created %s: keep a copy of it and of the state folder; without both the key is lost\n", cfg.Keyring.PassphraseFile)
+	}
+	switch hasLedger, hasAudit := exists(cfg.LedgerPath()), exists(cfg.AuditPath()); {
+	case hasLedger && hasAudit:
 		return nil
+	case hasLedger:
+		return fmt.Errorf("refused: there is a ledger but no audit log at %s. Restore it from a backup; %s", cfg.AuditPath(), fromZero)
+	case hasAudit:
+		summary, err := audit.Verify(cfg.AuditPath())
+		if err != nil || summary.Records > 1 {
+			return fmt.Errorf("refused: the audit log shows that this signer has worked (%d records), but %s is missing. Restore it from a backup; %s",
+				summary.Records, cfg.LedgerPath(), fromZero)
+		}
+	default:
+		if err := createAudit(ctx, cfg.AuditPath()); err != nil {
+			return err
+		}
 	}
 	store, err := sqlite.Create(ctx, cfg.LedgerPath())
 	if err != nil {
 		return err
 	}
-	journal, err := audit.Open(cfg.AuditPath())
-	if err != nil {
-		return errors.Join(err, store.Close())
+	return store.Close()
+}
+
+// fromZero is the only way to make a signer forget, and says what that means.
+const fromZero = "to start from zero, with every cap reset, move the whole state folder away first"
+
+func exists(path string) bool {
+	if path == "" {
+		return false
 	}
-	_, err = journal.Append(ctx, audit.Record{Kind: "initialised"})
-	return errors.Join(err, journal.Close(), store.Close())
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func createAudit(ctx context.Context, path string) error {
+	journal, err := audit.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = journal.Append(ctx, audit.Record{Time: time.Now(), Kind: "initialised"})
+	return errors.Join(err, journal.Close())
 }

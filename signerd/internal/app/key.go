@@ -106,7 +106,7 @@ where other processes could read it, and never printed.`,
 func (c *console) readSecret(file string) ([]byte, error) {
 	source := c.in
 	if file != "" {
-		opened, err := os.Open(file) //nolint:gosec // G304: the operator names the file.
+		opened, err := os.Open(file)
 		if err != nil {
 			return nil, errors.New("the key file cannot be opened")
 		}

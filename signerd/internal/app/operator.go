@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"countersign/shared/solana"
 	"countersign/shared/uds"
 	"countersign/shared/udsgrpc"
+	"countersign/signerd/internal/config"
 )
 
 // operatorTime bounds one call to the running signer.
@@ -32,17 +34,25 @@ func (c *console) askOperator(ctx context.Context, ask func(context.Context, ope
 	defer cancel()
 	signer, err := uds.FolderOwner(cfg.OperatorSocket())
 	if err != nil {
-		return fault.New(fault.SignerUnavailable, "signerd has not made its sockets in %s: %v", cfg.Sockets.Dir, err)
+		return notRunning(cfg, err)
 	}
 	conn, err := udsgrpc.NewClient(cfg.OperatorSocket(), []uint32{signer})
 	if err != nil {
-		return fault.New(fault.SignerUnavailable, "the operator socket %s cannot be used", cfg.OperatorSocket()).Because(err)
+		return notRunning(cfg, err)
 	}
 	defer conn.Close()
 	if err := ask(ctx, operatorv1.NewOperatorServiceClient(conn)); err != nil {
-		return faultgrpc.FromStatus(err, fault.SignerUnavailable)
+		if err := faultgrpc.FromStatus(err, fault.SignerUnavailable); !fault.Is(err, fault.SignerUnavailable) {
+			return err
+		}
+		return notRunning(cfg, err)
 	}
 	return nil
+}
+
+// notRunning is what a command says that needs a running signer.
+func notRunning(cfg config.Config, cause error) error {
+	return fmt.Errorf("no signerd answers on %s; start it with signerd serve (%w)", cfg.OperatorSocket(), cause)
 }
 
 func (c *console) statusCommand() *cobra.Command {
@@ -152,7 +162,8 @@ func (c *console) printLimits(windows []*operatorv1.Window) error {
 	table := tabwriter.NewWriter(c.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "WINDOW\tASSET\tCAP\tUSED\tRESERVED\tLEFT")
 	for _, w := range windows {
-		text := func(units uint64) string { return amount.Units(units).Decimal(uint8(w.GetDecimals())) }
+		decimals := uint8(min(w.GetDecimals(), math.MaxUint8))
+		text := func(units uint64) string { return amount.Units(units).Decimal(decimals) }
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", w.GetName(), assetOf(w),
 			text(w.GetCap()), text(w.GetUsed()), text(w.GetReserved()), text(w.GetLeft()))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"countersign/shared/uds"
 	"countersign/signerd/internal/config"
 	"countersign/signerd/internal/policy"
 )
@@ -32,10 +33,13 @@ func readPolicy(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy file %s cannot be read; 'signerd init' writes a safe one", path)
 	}
+	if err := uds.CheckUnsharedFile(path); err != nil {
+		return nil, fmt.Errorf("the policy decides what may be spent: %w", err)
+	}
 	if info.Size() > maxPolicy {
 		return nil, fmt.Errorf("policy file %s is larger than %d bytes", path, maxPolicy)
 	}
-	raw, err := os.ReadFile(path) //nolint:gosec // G304: the operator names the file.
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("policy file %s cannot be read", path)
 	}
@@ -86,9 +90,8 @@ type policyProblem struct {
 }
 
 func (c *console) reportPolicyErrors(path string, err error) error {
-	var found policy.LoadErrors
 	problems := []policyProblem{{File: path, Text: err.Error()}}
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[policy.LoadErrors](err); ok {
 		problems = problems[:0]
 		for _, e := range found {
 			problems = append(problems, policyProblem{File: path, Line: e.Line, Column: e.Column, Text: e.Text})
@@ -111,9 +114,13 @@ func (c *console) describePolicy(path string, rules *policy.Policy) error {
 		})
 	}
 	fmt.Fprintf(c.out, "%s: good\nversion %s, network %s (%s)\n", path, rules.Version(), cluster, genesis)
-	for _, cap := range rules.Caps() {
-		fmt.Fprintf(c.out, "%s: at most %s per transaction, %s per session, %s in any 24 hours\n", cap.Name,
-			cap.PerTransaction.Decimal(cap.Decimals), cap.PerSession.Decimal(cap.Decimals), cap.PerDay.Decimal(cap.Decimals))
+	for _, asset := range rules.Caps() {
+		fmt.Fprintf(c.out, "%s: at most %s per transaction, %s per session, %s in any 24 hours\n", asset.Name,
+			asset.PerTransaction.Decimal(asset.Decimals), asset.PerSession.Decimal(asset.Decimals), asset.PerDay.Decimal(asset.Decimals))
+	}
+	fmt.Fprintf(c.out, "consent: %s by default, %s for unguarded transactions, %s for new recipients\n", rules.Tier(), rules.Unguarded(), rules.NewRecipient())
+	if line, any := rules.Auto(); any {
+		fmt.Fprintf(c.out, "AUTO: %s is signed on the first call, without a code\n", line)
 	}
 	if rules.AllowUncappedTokens() {
 		fmt.Fprintln(c.out, "tokens without a cap of their own may be spent WITHOUT LIMIT")

@@ -85,7 +85,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	f, err := flow.New(ctx, flow.Stages{
 		Chain: nodes, Judge: judge.New(nodes, wallet), Policy: rules,
 		Book: approval.NewBook(state.db), Ledger: ledger.New(state.db, wallet, genesis),
-		Signer: state.signer, Sender: sender, Audit: state.audit, Logger: logger,
+		Signer: state.signer, Sender: sender, Audit: state.audit, Anchor: state.db.SetAnchor, Logger: logger,
 	})
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func checkNetwork(ctx context.Context, nodes *chain.Client, rules *policy.Policy
 	if err == nil || fault.Is(err, fault.NetworkMismatch) {
 		return err
 	}
-	logger.LogAttrs(ctx, slog.LevelWarn, "network not checked yet: no RPC node answers", slog.String("code", string(fault.From(err).Code)))
+	logger.LogAttrs(ctx, slog.LevelWarn, "network not checked yet: no RPC node answers", slog.String(logging.KeyCode, string(fault.From(err).Code)), logging.Error(err))
 	return nil
 }
 
@@ -123,6 +123,9 @@ func openState(ctx context.Context, cfg config.Config) (*state, error) {
 	if s.db, err = sqlite.Open(ctx, cfg.LedgerPath()); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}
+	if err := checkAnchor(ctx, s.db, cfg.AuditPath()); err != nil {
+		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
+	}
 	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
@@ -132,20 +135,32 @@ func openState(ctx context.Context, cfg config.Config) (*state, error) {
 	return s, nil
 }
 
+// checkAnchor refuses an audit log that has lost what the ledger remembers of it.
+func checkAnchor(ctx context.Context, db *sqlite.Store, path string) error {
+	seq, hash, err := db.Anchor(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := audit.VerifyAnchored(path, audit.Head{Seq: seq, Hash: hash}); err != nil {
+		return fault.New(fault.StateLocked, "the audit log is not the one that this ledger belongs to: %v", err)
+	}
+	return nil
+}
+
 func (s *state) close(logger *slog.Logger) {
 	s.signer.Close()
 	if err := errors.Join(s.db.Close(), s.audit.Close()); err != nil {
-		logger.LogAttrs(context.Background(), slog.LevelError, "state did not close cleanly", slog.String("error", err.Error()))
+		logger.LogAttrs(context.Background(), slog.LevelError, "state did not close cleanly", logging.Error(err))
 	}
 }
 
 // listen serves both sockets until ctx ends, then lets calls finish.
 func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s *state, logger *slog.Logger) error {
-	agent, err := uds.ListenAs(cfg.AgentSocket(), cfg.SocketAccess())
+	agent, err := uds.Listen(cfg.AgentSocket(), cfg.SocketAccess())
 	if err != nil {
 		return err
 	}
-	person, err := uds.ListenAs(cfg.OperatorSocket(), cfg.SocketAccess())
+	person, err := uds.Listen(cfg.OperatorSocket(), cfg.SocketAccess())
 	if err != nil {
 		return errors.Join(err, agent.Close())
 	}
@@ -157,9 +172,9 @@ func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s
 
 	cluster, genesis := f.Policy.Network()
 	logger.LogAttrs(ctx, slog.LevelInfo, "signerd is ready",
-		slog.String("wallet", f.Wallet().String()), slog.String("cluster", cluster), slog.String("genesis_hash", genesis.String()),
-		slog.String("custody_backend", s.vault.Backend()), slog.String("agent_socket", cfg.AgentSocket()),
-		slog.String("operator_socket", cfg.OperatorSocket()), slog.Int("pid", os.Getpid()))
+		slog.String(logging.KeyWallet, f.Wallet().String()), slog.String(logging.KeyCluster, cluster), slog.String(logging.KeyGenesis, genesis.String()),
+		slog.String(logging.KeyBackend, s.vault.Backend()), slog.String(logging.KeyAgentSocket, cfg.AgentSocket()),
+		slog.String(logging.KeyOperatorSocket, cfg.OperatorSocket()), slog.Int(logging.KeyPID, os.Getpid()))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serveUntil(ctx, agentServer, agent) })
 	group.Go(func() error { return serveUntil(ctx, operatorServer, person) })

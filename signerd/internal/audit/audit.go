@@ -85,42 +85,56 @@ type Log struct {
 	flushed uint64
 }
 
-// Open opens the journal for appending, or creates it. It verifies the tail
+// Create makes a new, empty journal and opens it. It is for signerd init alone,
+// and refuses a file that exists.
+func Create(path string) (*Log, error) {
+	return acquire(path, func() (*os.File, error) {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("create audit log: %w", err)
+		}
+		if err := errors.Join(file.Sync(), durable.SyncFolder(filepath.Dir(path))); err != nil {
+			return nil, errors.Join(fmt.Errorf("create audit log: %w", err), file.Close())
+		}
+		return file, nil
+	})
+}
+
+// Open opens the journal that Create made, for appending. It verifies the tail
 // and refuses to continue a journal whose last complete record is not sound.
 // An incomplete last line, left by a crash in the middle of a write, belongs
-// to an Append that never returned: it is cut off, and that is recorded.
+// to an Append that never returned: it is cut off, and that is recorded. A
+// missing journal is a StateLocked fault: a new one in its place would hide
+// that what was recorded is gone.
 func Open(path string) (*Log, error) {
+	return acquire(path, func() (*os.File, error) {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fault.New(fault.StateLocked, "the audit log is missing; restore it, or run signerd init if this signer has never signed").Because(err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open audit log: %w", err)
+		}
+		return file, nil
+	})
+}
+
+// acquire takes the journal's lock and continues the file that opened gives.
+func acquire(path string, opened func() (*os.File, error)) (*Log, error) {
 	lock, err := lockfile.Acquire(path + ".lock")
 	if errors.Is(err, lockfile.ErrHeld) {
-		return nil, fault.New(fault.StateLocked, "another signerd has the audit log open").Because(err)
+		return nil, fmt.Errorf("signerd is already running for this state folder; signerd status shows it: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock audit log: %w", err)
 	}
-	log, err := open(path)
+	file, err := opened()
 	if err != nil {
 		return nil, errors.Join(err, lock.Release())
 	}
-	log.lock = lock
-	return log, nil
-}
-
-func open(path string) (*Log, error) {
-	_, err := os.Lstat(path)
-	isNew := errors.Is(err, os.ErrNotExist)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open audit log: %w", err)
-	}
-	log := &Log{file: file}
-	if isNew {
-		err = errors.Join(file.Sync(), durable.SyncFolder(filepath.Dir(path)))
-	}
-	if err == nil {
-		err = log.resume()
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
+	log := &Log{file: file, lock: lock}
+	if err := log.resume(); err != nil {
+		return nil, errors.Join(err, file.Close(), lock.Release())
 	}
 	return log, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gowebpki/jcs"
 
 	"countersign/shared/fault"
+	"countersign/shared/lockfile"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -32,6 +33,13 @@ func record(i int) Record {
 func write(t testing.TB, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
 	appendTo(t, path, n)
 	return path
 }
@@ -202,7 +210,7 @@ func TestRepairTornLine(t *testing.T) {
 
 func TestEscapeHostileText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	log, err := Open(path)
+	log, err := Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +240,7 @@ func TestEscapeHostileText(t *testing.T) {
 
 func TestRefuseHugeRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	log, err := Open(path)
+	log, err := Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,6 +305,22 @@ func TestStopAfterFailedFlush(t *testing.T) {
 	}
 }
 
+func TestRefuseMissingOrExistingJournal(t *testing.T) {
+	path := write(t, 1)
+	if _, err := Create(path); !errors.Is(err, os.ErrExist) {
+		t.Errorf("Create over a journal: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); !fault.Is(err, fault.StateLocked) {
+		t.Errorf("Open without a journal: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Open left a file behind: %v", err)
+	}
+}
+
 func TestRefuseSecondWriter(t *testing.T) {
 	path := write(t, 1)
 	log, err := Open(path)
@@ -304,14 +328,14 @@ func TestRefuseSecondWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if _, err := Open(path); !fault.Is(err, fault.StateLocked) {
+	if _, err := Open(path); !errors.Is(err, lockfile.ErrHeld) {
 		t.Errorf("a second writer got %v", err)
 	}
 }
 
 func TestAppendTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	log, err := Open(path)
+	log, err := Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +377,7 @@ func TestAppendNothingForCancelledCaller(t *testing.T) {
 // TestReadTailOfLongJournal makes resume start in the middle of the file.
 func TestReadTailOfLongJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	log, err := Open(path)
+	log, err := Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}

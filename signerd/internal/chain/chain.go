@@ -10,7 +10,6 @@ package chain
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -96,36 +95,15 @@ func askAll[T any](ctx context.Context, c *Client, method string, params []any, 
 func askNode[T any](ctx context.Context, n *node, method string, params []any, check func(T) error) (T, error) {
 	var answer T
 	if err := n.rpc.Call(ctx, method, params, &answer); err != nil {
-		return answer, faultOf(method, err)
+		return answer, jsonrpc.FaultOf(method, err)
 	}
 	if check == nil {
 		return answer, nil
 	}
 	if err := check(answer); err != nil {
-		return answer, badAnswer(method, err)
+		return answer, jsonrpc.BadAnswer(method, err)
 	}
 	return answer, nil
-}
-
-func badAnswer(method string, cause error) *fault.Fault {
-	return fault.New(fault.RPCBadAnswer, "the RPC node's answer to %s cannot be used", method).Because(cause)
-}
-
-// faultOf words a failed call.
-func faultOf(method string, err error) *fault.Fault {
-	var httpError *jsonrpc.HTTPError
-	var rpcError *jsonrpc.RPCError
-	switch {
-	case errors.As(err, &httpError) && httpError.Status == http.StatusTooManyRequests:
-		return fault.New(fault.RPCUnavailable, "the RPC node asks us to slow down").After(httpError.RetryAfter).Because(err)
-	case errors.As(err, &httpError):
-		return fault.New(fault.RPCUnavailable, "the RPC node answered with HTTP status %d", httpError.Status).After(httpError.RetryAfter).Because(err)
-	case errors.As(err, &rpcError):
-		return fault.New(fault.RPCUnavailable, "the RPC node refused %s with error %d", method, rpcError.Code).Because(err)
-	case errors.Is(err, jsonrpc.ErrBadAnswer):
-		return badAnswer(method, err)
-	}
-	return fault.New(fault.RPCUnavailable, "the RPC node cannot be reached or did not answer in time").Because(err)
 }
 
 // CheckGenesis asks every node which network it serves. A node of another

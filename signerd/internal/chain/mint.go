@@ -29,12 +29,6 @@ type MintInfo struct {
 	Confidential      bool
 }
 
-// Mint reads a mint.
-func (c *Client) Mint(ctx context.Context, mint solana.PublicKey) (MintInfo, error) {
-	mints, err := c.Mints(ctx, []solana.PublicKey{mint})
-	return mints[mint], err
-}
-
 // Mints reads several mints; each must exist.
 func (c *Client) Mints(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]MintInfo, error) {
 	accounts, err := c.Accounts(ctx, keys)

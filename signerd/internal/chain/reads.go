@@ -3,12 +3,12 @@ package chain
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 
 	"countersign/shared/amount"
+	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
 )
 
@@ -102,7 +102,7 @@ func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey) (map[sol
 		}
 		accounts, err := readAccounts(batch, answer.Value)
 		if err != nil {
-			return nil, badAnswer(methodMany, err)
+			return nil, jsonrpc.BadAnswer(methodMany, err)
 		}
 		maps.Copy(all, accounts)
 	}
@@ -161,7 +161,7 @@ func (c *Client) HighestTokens(ctx context.Context, owner solana.PublicKey, keys
 		for _, answer := range answers {
 			accounts, err := readAccounts(batch, answer.Value)
 			if err != nil {
-				return nil, badAnswer(methodMany, err)
+				return nil, jsonrpc.BadAnswer(methodMany, err)
 			}
 			for key, account := range accounts {
 				if token, ok := ParseToken(account); ok && token.Owner == owner {
@@ -217,6 +217,3 @@ func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, er
 	}
 	return *height, nil
 }
-
-// rawNull reports a JSON value that is missing or null.
-func rawNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"countersign/shared/fault"
+	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/decode"
 	"countersign/signerd/internal/txerror"
@@ -55,7 +56,7 @@ func (c *Client) Simulate(ctx context.Context, tx decode.Tx, watch []solana.Publ
 	if err != nil {
 		return Simulation{}, err
 	}
-	if !rawNull(answer.Value.Err) {
+	if !txerror.IsNone(answer.Value.Err) {
 		return Simulation{}, failedSimulation(tx, answer.Value)
 	}
 	slot, _ := answer.slot() // checkSimulation has seen that it is there.
@@ -64,11 +65,11 @@ func (c *Client) Simulate(ctx context.Context, tx decode.Tx, watch []solana.Publ
 		simulation.Units = *answer.Value.Units
 	}
 	if simulation.After, err = readAccounts(watch, answer.Value.Accounts); err != nil {
-		return Simulation{}, badAnswer(methodSimulate, err)
+		return Simulation{}, jsonrpc.BadAnswer(methodSimulate, err)
 	}
 	simulation.Called, err = called(answer.Value.Inner)
 	if err != nil {
-		return Simulation{}, badAnswer(methodSimulate, err)
+		return Simulation{}, jsonrpc.BadAnswer(methodSimulate, err)
 	}
 	return simulation, nil
 }
@@ -81,7 +82,7 @@ func checkSimulation(answer contextual[*simulationValue], watch []solana.PublicK
 	if answer.Value == nil {
 		return errors.New("no simulation in the answer")
 	}
-	if !rawNull(answer.Value.Err) {
+	if !txerror.IsNone(answer.Value.Err) {
 		return nil
 	}
 	if _, err := readAccounts(watch, answer.Value.Accounts); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"countersign/shared/fault"
+	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/decode"
 )
@@ -50,7 +51,7 @@ func (c *Client) Tables(ctx context.Context, lookups []solana.Lookup) (decode.Ta
 func readTables(keys []solana.PublicKey, answer manyAccounts) (decode.Tables, error) {
 	accounts, err := readAccounts(keys, answer.Value)
 	if err != nil {
-		return nil, badAnswer(methodMany, err)
+		return nil, jsonrpc.BadAnswer(methodMany, err)
 	}
 	slot, _ := answer.slot() // checkMany has seen that it is there.
 	tables := make(decode.Tables, len(keys))

@@ -109,6 +109,16 @@ type file struct {
 // maxFile bounds the file.
 const maxFile = 64 << 10
 
+// Check checks the text of a file that would stand at path.
+func Check(raw []byte, path string) error {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("configuration path: %w", err)
+	}
+	_, err = parse(raw, filepath.Dir(absolute), os.Environ())
+	return err
+}
+
 // Load reads the file at path, then the environment, and checks the whole.
 func Load(path string) (Config, error) {
 	raw, err := read(path)
@@ -135,6 +145,9 @@ func read(path string) ([]byte, error) {
 		return nil, fmt.Errorf("open configuration: %w", err)
 	}
 	defer opened.Close()
+	if err := uds.CheckUnsharedFile(path); err != nil {
+		return nil, err
+	}
 	raw, err := io.ReadAll(io.LimitReader(opened, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)

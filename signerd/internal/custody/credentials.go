@@ -18,6 +18,9 @@ const (
 	credentialPrefix = "countersign."
 )
 
+// maxCredential is well over a sealed blob in base64.
+const maxCredential = 4096
+
 // credentials reads the folder that systemd fills for a service.
 type credentials struct{ dir string }
 
@@ -30,7 +33,7 @@ func (c credentials) Get(_ context.Context, name string) ([]byte, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(path)
+	content, err := readBounded(path, maxCredential)
 	if err != nil {
 		return nil, errors.New("the credential cannot be read")
 	}

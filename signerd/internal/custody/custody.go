@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -171,11 +172,25 @@ func readSealKey(options Options) ([]byte, error) {
 	if err := uds.CheckSecretFile(path); err != nil {
 		return nil, fault.New(fault.CustodyUnavailable, "the sealing key cannot be used; run signerd init, or restore it").Because(err)
 	}
-	key, err := os.ReadFile(path)
+	key, err := readBounded(path, sealKeySize)
 	if err != nil || len(key) != sealKeySize {
 		return nil, fault.New(fault.CustodyUnavailable, "the sealing key cannot be read or has another length than %d bytes", sealKeySize)
 	}
 	return key, nil
+}
+
+// readBounded reads a file of at most so many bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return content, err
 }
 
 // maxPassphrase bounds what is read of a passphrase file.
@@ -188,8 +203,8 @@ func readPassphrase(path string) (string, error) {
 	if err := uds.CheckSecretFile(path); err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(path)
-	if err != nil || len(content) > maxPassphrase {
+	content, err := readBounded(path, maxPassphrase)
+	if err != nil {
 		return "", errors.New("the passphrase file cannot be read")
 	}
 	passphrase := strings.TrimRight(string(content), "\r\n")

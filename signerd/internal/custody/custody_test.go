@@ -395,7 +395,7 @@ func TestShowNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	for _, logger := range []*slog.Logger{logging.NewJSON(&logged, slog.LevelDebug), slog.New(slog.NewJSONHandler(&logged, nil))} {
+	for _, logger := range []*slog.Logger{logging.New(&logged, slog.LevelDebug), slog.New(slog.NewJSONHandler(&logged, nil))} {
 		logger.LogAttrs(t.Context(), slog.LevelInfo, "m", slog.Any("signer", signer), slog.Any("vault", vault))
 	}
 	shown := fmt.Sprintf("%v %+v %#v %s %q %v %+v %#v %s", signer, signer, signer, signer, signer, vault, vault, vault, vault) + string(marshalled) + logged.String()

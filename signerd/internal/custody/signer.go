@@ -1,6 +1,7 @@
 package custody
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
@@ -23,20 +24,16 @@ type Signer struct {
 
 // Signed is a transaction with our signature. Only Sign makes one.
 type Signed struct {
-	raw           []byte
-	id            solana.Signature
-	reservationID string
-	stamped       bool
+	raw     []byte
+	id      solana.Signature
+	stamped bool
 }
 
 // Raw is a copy of the wire bytes.
-func (s Signed) Raw() []byte { return append([]byte(nil), s.raw...) }
+func (s Signed) Raw() []byte { return bytes.Clone(s.raw) }
 
 // ID is the transaction's id: its first signature, whoever's it is.
 func (s Signed) ID() solana.Signature { return s.id }
-
-// ReservationID names the reservation that it was signed under.
-func (s Signed) ReservationID() string { return s.reservationID }
 
 // Stamped reports whether Sign made it.
 func (s Signed) Stamped() bool { return s.stamped }
@@ -54,7 +51,7 @@ func (s *Signer) Sign(r ledger.Reservation) (Signed, error) {
 	if err != nil {
 		return Signed{}, err
 	}
-	return Signed{raw: raw, id: id, reservationID: r.ID(), stamped: true}, nil
+	return Signed{raw: raw, id: id, stamped: true}, nil
 }
 
 func (s *Signer) sign(tx decode.Tx) ([]byte, solana.Signature, error) {

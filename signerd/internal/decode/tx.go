@@ -154,9 +154,6 @@ func (t Tx) WalletSlot() int { return t.slot }
 // Blockhash is the recent blockhash in the bytes.
 func (t Tx) Blockhash() solana.Hash { return t.parsed.Blockhash() }
 
-// Lookups are the lookup tables that the message names.
-func (t Tx) Lookups() []solana.Lookup { return t.parsed.Lookups() }
-
 // Accounts are all accounts, in the order that instructions index.
 func (t Tx) Accounts() []Account { return slices.Clone(t.accounts) }
 
@@ -185,9 +182,3 @@ func (t Tx) Fee() Fee { return t.fee }
 // SoleSigner reports that no signature but the wallet's is needed, so that
 // the message may still be extended.
 func (t Tx) SoleSigner() bool { return len(t.parsed.tx.Signatures) == 1 }
-
-// Opaque reports whether any instruction belongs to a program whose effects
-// the bytes do not show.
-func (t Tx) Opaque() bool {
-	return slices.ContainsFunc(t.instructions, func(i Instruction) bool { return i.Kind == Opaque })
-}

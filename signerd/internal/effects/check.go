@@ -143,7 +143,8 @@ func (d *Draft) checkTransfer() error {
 	}
 	for mint, most := range d.bounds.MaxOut {
 		if paid[mint] != most {
-			return fault.New(fault.IntentMismatch, "the transaction pays %s base units, and %s were asked for", paid[mint], most)
+			return fault.New(fault.IntentMismatch, "the transaction pays %s, and %s was asked for",
+				d.money(Payment{Mint: mint, Amount: paid[mint]}), d.money(Payment{Mint: mint, Amount: most}))
 		}
 	}
 	for account, owner := range d.opened {

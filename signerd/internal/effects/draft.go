@@ -86,6 +86,10 @@ func (d Draft) NeedsGuard() bool {
 	return len(d.opaque) > 0 && d.tx.SoleSigner() && !d.guard.Present()
 }
 
+// HasGuard reports a guard that was in the bytes already, around an opaque
+// program.
+func (d Draft) HasGuard() bool { return len(d.opaque) > 0 && d.guard.Present() }
+
 // findOwn lists the wallet's token accounts among the accounts named.
 func (d *Draft) findOwn() {
 	for _, account := range d.tx.Accounts() {
@@ -133,7 +137,3 @@ func (d *Draft) find(code, text string) {
 func refuse(i decode.Instruction, format string, args ...any) error {
 	return fault.New(fault.TransactionRefused, "instruction %d (%s): "+format, append([]any{i.Index + 1, i.Name}, args...)...)
 }
-
-// HasGuard reports a guard that was in the bytes already, around an opaque
-// program.
-func (d Draft) HasGuard() bool { return len(d.opaque) > 0 && d.guard.Present() }

@@ -12,6 +12,7 @@ package effects
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
@@ -115,7 +116,7 @@ func (e Effects) Stamped() bool { return e.stamped }
 func (e Effects) Class() Class { return e.class }
 
 // Changes are what simulation showed, SOL first; empty where it was not run.
-func (e Effects) Changes() []Change { return append([]Change(nil), e.changes...) }
+func (e Effects) Changes() []Change { return slices.Clone(e.changes) }
 
 // Simulated is false where an earlier transaction must land first.
 func (e Effects) Simulated() bool { return e.simulated }
@@ -136,23 +137,19 @@ func (e Effects) Rent() amount.Units { return e.draft.rent }
 func (e Effects) RentReturned() amount.Units { return e.draft.rentReturned }
 
 // Payments are what the bytes give to others, tips apart.
-func (e Effects) Payments() []Payment { return append([]Payment(nil), e.draft.payments...) }
+func (e Effects) Payments() []Payment { return slices.Clone(e.draft.payments) }
 
 // Programs are all programs called at top level.
-func (e Effects) Programs() []solana.PublicKey {
-	return append([]solana.PublicKey(nil), e.draft.programs...)
-}
+func (e Effects) Programs() []solana.PublicKey { return slices.Clone(e.draft.programs) }
 
 // OpaquePrograms are those of them whose effects the bytes do not show.
-func (e Effects) OpaquePrograms() []solana.PublicKey {
-	return append([]solana.PublicKey(nil), e.draft.opaque...)
-}
+func (e Effects) OpaquePrograms() []solana.PublicKey { return slices.Clone(e.draft.opaque) }
 
 // Instructions names the instructions, in order.
-func (e Effects) Instructions() []string { return append([]string(nil), e.draft.names...) }
+func (e Effects) Instructions() []string { return slices.Clone(e.draft.names) }
 
 // Findings are what a person should know.
-func (e Effects) Findings() []Finding { return append([]Finding(nil), e.draft.findings...) }
+func (e Effects) Findings() []Finding { return slices.Clone(e.draft.findings) }
 
 // Charge is the worst case that bounds and bytes allow, as the caps count it:
 // for SOL the amount, fees, tips and rent together.

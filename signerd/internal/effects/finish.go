@@ -158,8 +158,7 @@ func (d Draft) walletBalance(after map[solana.PublicKey]chain.Account) *balance 
 	return b
 }
 
-// addOwn adds one token account. The rent of an account that existed and is
-// closed comes to the wallet, and stands on the side before.
+// addOwn adds one token account, before and after.
 func (d Draft) addOwn(b *balance, own *ownAccount, after map[solana.PublicKey]chain.Account) {
 	if !own.created {
 		b.before = append(b.before, own.before.Amount)
@@ -173,7 +172,8 @@ func (d Draft) addOwn(b *balance, own *ownAccount, after map[solana.PublicKey]ch
 	}
 }
 
-// reclaimed is the rent that closing existing accounts brings back.
+// reclaimed is the rent that closing existing accounts brings back. It comes to
+// the wallet, and so it stands on the side before.
 func (d Draft) reclaimed() []amount.Units {
 	var list []amount.Units
 	for _, own := range d.own {

@@ -21,9 +21,10 @@ type Confirmed struct {
 // Progress is told while an execution runs.
 type Progress struct {
 	// Stage is judged, reserved, signed, sent or landed.
-	Stage        string
-	Transaction  int
-	Transactions int
+	Stage string
+	// Transaction counts from 1.
+	Transaction  uint32
+	Transactions uint32
 }
 
 // Execute uses the code and runs the batch. The work is not bound to ctx: when

@@ -8,6 +8,7 @@ import (
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
+	"countersign/shared/logging"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/custody"
@@ -32,7 +33,7 @@ func (e *execution) run(ctx context.Context) Receipt {
 	proposal := e.grant.Proposal()
 	e.receipt = Receipt{
 		ProposalID: proposal.ID, Tool: proposal.Tool, Rules: proposal.Rules,
-		CreatedAt: proposal.CreatedAt, Expected: len(e.confirmed.Transactions),
+		CreatedAt: proposal.CreatedAt, Expected: count32(len(e.confirmed.Transactions)),
 	}
 	e.share = shares{bounds: proposal.Bounds, count: len(e.confirmed.Transactions)}
 	if err := e.start(ctx); err != nil {
@@ -148,7 +149,11 @@ func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (le
 	for mint, units := range judged.Charge() {
 		data["charge "+assetName(mint)] = units.String()
 	}
-	if err := e.flow.record(ctx, kindReserved, about, data); err != nil {
+	err = e.flow.record(ctx, kindReserved, about, data)
+	if err == nil {
+		err = e.flow.anchor(ctx)
+	}
+	if err != nil {
 		e.release(reservation, err)
 		return ledger.Reservation{}, 0, err
 	}
@@ -178,7 +183,7 @@ func (e *execution) release(reservation ledger.Reservation, why error) {
 	settlement := ledger.Settlement{Outcome: submit.NothingSent, At: time.Now()}
 	if err := e.flow.Ledger.Settle(e.flow.work, reservation.ID(), settlement); err != nil {
 		e.flow.Logger.LogAttrs(e.flow.work, slog.LevelError, "reservation could not be released",
-			slog.String("reservation", reservation.ID()), slog.String("code", string(fault.From(why).Code)))
+			slog.String(logging.KeyReservation, reservation.ID()), slog.String(logging.KeyReason, string(fault.From(why).Code)), logging.Error(err))
 	}
 }
 
@@ -242,7 +247,7 @@ func (e *execution) finish() Receipt {
 
 func (e *execution) tell(stage string, i int) {
 	select {
-	case e.progress <- Progress{Stage: stage, Transaction: i + 1, Transactions: len(e.confirmed.Transactions)}:
+	case e.progress <- Progress{Stage: stage, Transaction: count32(i + 1), Transactions: count32(len(e.confirmed.Transactions))}:
 	default: // The caller has stopped listening.
 	}
 }

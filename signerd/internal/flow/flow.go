@@ -50,6 +50,8 @@ type Stages struct {
 	Signer *custody.Signer
 	Sender *submit.Sender
 	Audit  *audit.Log
+	// Anchor remembers, outside the audit log, how far it has come.
+	Anchor func(ctx context.Context, seq uint64, hash [32]byte) error
 	Logger *slog.Logger
 }
 
@@ -65,14 +67,20 @@ type Flow struct {
 	running  sync.WaitGroup
 	started  time.Time
 	sessions sessionSet
+	// untold are transactions with a proven outcome whose receipt lacks the
+	// chain's account of them. Only recover and the settling passes touch it.
+	untold []ledger.Pending
 	// unresolved is what the last settling pass left open.
-	unresolved atomic.Int64
+	unresolved atomic.Uint32
 }
 
 // New makes a Flow and starts settling what earlier runs left unresolved. ctx
 // bounds the whole life of the Flow; Close waits for what is under way.
 func New(ctx context.Context, stages Stages) (*Flow, error) {
 	now := time.Now()
+	if err := checkState(ctx, stages.Book, stages.Audit); err != nil {
+		return nil, err
+	}
 	if err := stages.Book.VoidOpen(ctx, now); err != nil {
 		return nil, err
 	}
@@ -101,10 +109,10 @@ func (f *Flow) Wallet() solana.PublicKey { return f.Signer.PublicKey() }
 func (f *Flow) Started() time.Time { return f.started }
 
 // Sessions is how many agent runs have asked for something since start.
-func (f *Flow) Sessions() int { return f.sessions.count() }
+func (f *Flow) Sessions() uint32 { return count32(f.sessions.count()) }
 
 // Unresolved is how many signed transactions have no proven outcome yet.
-func (f *Flow) Unresolved() int { return int(f.unresolved.Load()) }
+func (f *Flow) Unresolved() uint32 { return f.unresolved.Load() }
 
 // pinned checks, before every write, that each RPC node still serves the
 // network that the policy names.

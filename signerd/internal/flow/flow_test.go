@@ -19,7 +19,7 @@ import (
 
 func TestExecuteLandsWhatWasConfirmed(t *testing.T) {
 	w := newWorld(t)
-	confirmed := w.propose(10_000_000)
+	confirmed := w.propose()
 	if n := w.sent(); n != 0 {
 		t.Fatalf("the proposal sent %d transactions", n)
 	}
@@ -28,7 +28,7 @@ func TestExecuteLandsWhatWasConfirmed(t *testing.T) {
 	check(t, err)
 	balance, err := w.eye.Balance(t.Context(), payee.String())
 	check(t, err)
-	if receipt.Outcome != flow.Landed || balance != 10_000_000 || w.sent() != 1 {
+	if receipt.Outcome != flow.Landed || balance != lamports || w.sent() != 1 {
 		t.Errorf("outcome %s, payee has %d, %d sent", receipt.Outcome, balance, w.sent())
 	}
 	if got := strings.Join(stages, " "); got != "judged reserved signed sent landed" {
@@ -39,7 +39,7 @@ func TestExecuteLandsWhatWasConfirmed(t *testing.T) {
 // Invariant I1: fails when the record before custody.Sign is not demanded.
 func TestExecuteSignsNothingWithoutAuditRecord(t *testing.T) {
 	w := newWorld(t)
-	confirmed := w.propose(10_000_000)
+	confirmed := w.propose()
 	check(t, w.audit.Close())
 	receipt, err := w.flow.Execute(t.Context(), confirmed, ignore)
 	check(t, err)
@@ -62,7 +62,7 @@ func TestExecuteSignsNothingWithoutAuditRecord(t *testing.T) {
 // same outcome.
 func TestExecuteOnceForManyCallers(t *testing.T) {
 	w := newWorld(t)
-	confirmed := w.propose(10_000_000)
+	confirmed := w.propose()
 	const callers = 20
 	receipts := make([]flow.Receipt, callers)
 	var all sync.WaitGroup
@@ -96,11 +96,11 @@ func TestCodeIsGoodForItsSessionAndIntentOnly(t *testing.T) {
 		"another intent":     func(c *flow.Confirmed) { c.Fingerprint[0]++ },
 		"another code":       func(c *flow.Confirmed) { c.Code = strings.Repeat("A", len(c.Code)) },
 		"another recipient":  func(c *flow.Confirmed) { c.Transactions = [][]byte{w.transfer(11_000_000)} },
-		"another batch":      func(c *flow.Confirmed) { c.Transactions = append(c.Transactions, w.transfer(10_000_000)) },
+		"another batch":      func(c *flow.Confirmed) { c.Transactions = append(c.Transactions, w.transfer(lamports)) },
 		"nothing to execute": func(c *flow.Confirmed) { c.Transactions = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			confirmed := w.propose(10_000_000)
+			confirmed := w.propose()
 			honest := confirmed
 			spoil(&confirmed)
 			receipt, err := w.flow.Execute(t.Context(), confirmed, ignore)
@@ -129,7 +129,7 @@ func TestProposeRefusesOtherShapes(t *testing.T) {
 		"no transaction":                func(p *flow.Proposed) { p.Transactions = nil },
 		"a spending batch":              func(p *flow.Proposed) { p.Transactions = append(p.Transactions, w.transfer(1)) },
 	} {
-		p := w.proposed(10_000_000)
+		p := w.proposed()
 		spoil(&p)
 		if _, err := w.flow.Propose(t.Context(), p); !fault.Is(err, fault.InvalidArguments) {
 			t.Errorf("%s: %v", name, err)
@@ -140,7 +140,7 @@ func TestProposeRefusesOtherShapes(t *testing.T) {
 // A caller that goes away does not stop what it has confirmed.
 func TestExecutionOutlivesItsCaller(t *testing.T) {
 	w := newWorld(t)
-	confirmed := w.propose(10_000_000)
+	confirmed := w.propose()
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := w.flow.Execute(ctx, confirmed, func(p flow.Progress) {
 		if p.Stage == "reserved" {
@@ -165,7 +165,7 @@ func TestExecutionOutlivesItsCaller(t *testing.T) {
 // back, and the proposal gets its receipt.
 func TestRecoverReleasesWhatWasNotSigned(t *testing.T) {
 	w := newWorld(t)
-	confirmed := w.propose(10_000_000)
+	confirmed := w.propose()
 	grant, err := w.book.Consume(t.Context(), confirmed.Code, confirmed.Fingerprint, session, time.Now())
 	check(t, err)
 	judged, err := judge.New(w.chain, w.signer.PublicKey()).Judge(t.Context(), confirmed.Transactions[0],
@@ -193,7 +193,7 @@ func TestRecoverReleasesWhatWasNotSigned(t *testing.T) {
 // crash; it counts until it is proven expired.
 func TestRecoverNeverSendsWhatWasSigned(t *testing.T) {
 	w := newWorld(t)
-	confirmed := w.propose(10_000_000)
+	confirmed := w.propose()
 	check(t, w.net.Fault(t.Context(), faultDrop))
 	done := make(chan struct{})
 	go func() {

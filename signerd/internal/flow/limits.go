@@ -48,11 +48,12 @@ func windows(p *policy.Policy, usage policy.Usage, withSession bool) []Window {
 		}
 		add("day", asset.PerDay, usage.Day[asset.Mint])
 	}
-	if most := p.TransactionsPerHour(); most > 0 {
-		list = append(list, Window{
-			Name: "transactions_per_hour", Cap: amount.Units(most), Used: amount.Units(usage.TransactionsLastHour),
-			Left: amount.Units(max(0, most-usage.TransactionsLastHour)),
-		})
+	if most := count(p.TransactionsPerHour()); most > 0 {
+		used := count(usage.TransactionsLastHour)
+		list = append(list, Window{Name: "transactions_per_hour", Cap: most, Used: used, Left: most.Less(used)})
 	}
 	return list
 }
+
+// count writes a number of transactions where amounts stand.
+func count(n int) amount.Units { return amount.Units(max(n, 0)) } //nolint:gosec // G115: not negative here.

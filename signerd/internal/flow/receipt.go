@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"countersign/shared/amount"
@@ -32,7 +33,7 @@ type Receipt struct {
 	Outcome      Outcome              `json:"outcome"`
 	Transactions []TransactionReceipt `json:"transactions,omitempty"`
 	// Expected is how many transactions the batch has.
-	Expected   int          `json:"expected"`
+	Expected   uint32       `json:"expected"`
 	Fault      *StoredFault `json:"fault,omitempty"`
 	Rules      []string     `json:"rules,omitempty"`
 	CreatedAt  time.Time    `json:"created_at"`
@@ -108,3 +109,7 @@ func receiptOf(p approval.Proposal) (Receipt, error) {
 	}
 	return receipt, nil
 }
+
+// count32 is a count as receipts and progress carry it. Counts here are of
+// transactions of a batch, open ones or sessions, and never negative.
+func count32(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) } //nolint:gosec // G115: bounded on both sides.

@@ -30,6 +30,16 @@ type subject struct {
 	digest      [32]byte
 }
 
+// anchor has the ledger remember the audit log's head, so that records cut off
+// the log are missed when the signer starts again.
+func (f *Flow) anchor(ctx context.Context) error {
+	head := f.Audit.Head()
+	if err := f.Anchor(ctx, head.Seq, head.Hash); err != nil {
+		return fault.New(fault.StateLocked, "the ledger cannot be written, so nothing is signed").Because(err)
+	}
+	return nil
+}
+
 // record writes one audit record, durably, or fails the request.
 func (f *Flow) record(ctx context.Context, kind string, about subject, data map[string]string) error {
 	record := audit.Record{

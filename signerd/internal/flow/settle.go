@@ -3,12 +3,15 @@ package flow
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
 	"countersign/shared/fault"
+	"countersign/shared/logging"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/audit"
 	"countersign/signerd/internal/ledger"
 	"countersign/signerd/internal/submit"
 )
@@ -24,7 +27,7 @@ func (f *Flow) settle(about subject, reservationID string, id solana.Signature, 
 		"reservation": reservationID, "signature": id.String(),
 		"outcome": string(outcomeOf(result.Outcome)), "slot": strconv.FormatUint(result.Slot, 10), "fee": result.Fee.String(),
 	}); err != nil {
-		f.complain(ctx, "settlement could not be recorded", reservationID, err)
+		f.complain(ctx, "settlement could not be recorded", err, aboutReservation(reservationID))
 		return
 	}
 	if result.Outcome == submit.Unknown {
@@ -33,17 +36,22 @@ func (f *Flow) settle(about subject, reservationID string, id solana.Signature, 
 	}
 	settlement := ledger.Settlement{Outcome: result.Outcome, Charged: charged(result), At: time.Now()}
 	if err := f.Ledger.Settle(ctx, reservationID, settlement); err != nil {
-		f.complain(ctx, "settlement could not be stored", reservationID, err)
+		f.complain(ctx, "settlement could not be stored", err, aboutReservation(reservationID))
 	}
 }
 
-func (f *Flow) complain(ctx context.Context, message, reservationID string, err error) {
-	attrs := []slog.Attr{slog.String("reservation", reservationID), slog.String("error", err.Error())}
-	f.Logger.LogAttrs(ctx, slog.LevelError, "outcome kept as unresolved", append(attrs, slog.String("reason", message))...)
+// complain logs what a later pass will try again. about names the reservation
+// or proposal concerned.
+func (f *Flow) complain(ctx context.Context, reason string, err error, about ...slog.Attr) {
+	f.Logger.LogAttrs(ctx, slog.LevelError, "an outcome is not written down yet",
+		append([]slog.Attr{slog.String(logging.KeyReason, reason), logging.Error(err)}, about...)...)
 }
 
-// storeReceipt keeps the outcome for whoever asks again.
-func (f *Flow) storeReceipt(about subject, receipt Receipt) {
+func aboutReservation(id string) slog.Attr { return slog.String(logging.KeyReservation, id) }
+
+// storeReceipt keeps the outcome for whoever asks again, and reports whether
+// it could.
+func (f *Flow) storeReceipt(about subject, receipt Receipt) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.work), settleInterval)
 	defer cancel()
 	raw, err := encodeReceipt(receipt)
@@ -53,9 +61,28 @@ func (f *Flow) storeReceipt(about subject, receipt Receipt) {
 	if err == nil {
 		err = f.record(ctx, kindFinished, about, map[string]string{"outcome": string(receipt.Outcome)})
 	}
-	if err != nil {
-		f.complain(ctx, "receipt could not be stored", receipt.ProposalID, err)
+	if err == nil {
+		err = f.anchor(ctx)
 	}
+	if err != nil {
+		f.complain(ctx, "receipt could not be stored", err, slog.String(logging.KeyProposal, receipt.ProposalID))
+	}
+	return err == nil
+}
+
+// checkState refuses a ledger that is an older copy than the audit log, or has
+// lost its newest part: SQLite opens a ledger without its -wal file as if
+// nothing had been missing. What the log names, the ledger knew before.
+func checkState(ctx context.Context, book *approval.Book, log *audit.Log) error {
+	last, err := log.LastProposal()
+	if err != nil || last == "" {
+		return err
+	}
+	_, err = book.Get(ctx, last)
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.StateLocked, "the ledger does not know proposal %s, which the audit log names: it is an older copy, or its -wal file is missing; restore it", last)
+	}
+	return err
 }
 
 // recover finishes what a crash cut short, before anything new is accepted: a
@@ -109,15 +136,20 @@ func (f *Flow) rebuildReceipt(ctx context.Context, proposal approval.Proposal) (
 		return Receipt{}, err
 	}
 	receipt := Receipt{
-		ProposalID: proposal.ID, Tool: proposal.Tool, Rules: proposal.Rules, Expected: len(proposal.Digests),
+		ProposalID: proposal.ID, Tool: proposal.Tool, Rules: proposal.Rules, Expected: count32(len(proposal.Digests)),
 		CreatedAt: proposal.CreatedAt, FinishedAt: time.Now().UTC(),
 	}
 	for _, entry := range entries {
 		if !entry.Signed {
 			continue
 		}
+		// Of what was proven before the stop the ledger has the outcome, and
+		// only the chain can tell the rest.
+		if entry.Outcome == submit.Landed || entry.Outcome == submit.LandedFailed {
+			f.untold = append(f.untold, entry)
+		}
 		receipt.Transactions = append(receipt.Transactions, TransactionReceipt{
-			ReservationID: entry.ReservationID, Signature: entry.Signature, Outcome: Unknown,
+			ReservationID: entry.ReservationID, Signature: entry.Signature, Outcome: outcomeOf(entry.Outcome),
 		})
 	}
 	receipt.conclude()
@@ -152,40 +184,55 @@ func (f *Flow) settlePass(ctx context.Context) {
 	}
 	pending, err := f.Ledger.Unresolved(ctx)
 	if err != nil {
-		f.complain(ctx, "unresolved transactions cannot be listed", "", err)
+		f.complain(ctx, "unresolved transactions cannot be listed", err)
 		return
 	}
-	f.unresolved.Store(int64(len(pending)))
+	f.unresolved.Store(count32(len(pending)))
 	for _, p := range pending {
 		if p.Signed && ctx.Err() == nil {
 			f.resolve(ctx, p)
 		}
 	}
+	f.untold = slices.DeleteFunc(f.untold, func(p ledger.Pending) bool { return ctx.Err() == nil && f.resolve(ctx, p) })
 }
 
-// resolve looks for the outcome of one transaction and writes down what is
-// proven.
-func (f *Flow) resolve(ctx context.Context, p ledger.Pending) {
+// resolve looks for the outcome of one transaction, writes down what is
+// proven, and reports whether there is nothing left to do. The receipt is
+// first: once the ledger has the outcome, nobody looks for it again.
+func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 	if err := f.pinned(ctx); err != nil {
-		return // Another network's silence would prove nothing.
+		return false // Another network's silence would prove nothing.
 	}
 	attempt, cancel := context.WithTimeout(ctx, settleInterval)
 	defer cancel()
 	result := f.Sender.Resume(attempt, p.Raw, p.Signature, p.LastValidHeight)
-	if result.Outcome == submit.Unknown {
-		return
+	switch {
+	case result.Outcome == submit.Unknown:
+		return false
+	case p.Outcome != submit.Unknown && p.Outcome != result.Outcome:
+		return true // A node that has forgotten it disproves nothing.
 	}
 	about := subject{session: p.Session, proposal: p.ProposalID}
-	f.settle(about, p.ReservationID, p.Signature, result)
+	if !f.retell(ctx, about, p, result) {
+		return false
+	}
+	if p.Outcome == submit.Unknown {
+		f.settle(about, p.ReservationID, p.Signature, result)
+	}
+	return true
+}
+
+// retell writes a proven outcome into the stored receipt.
+func (f *Flow) retell(ctx context.Context, about subject, p ledger.Pending, result submit.Result) bool {
 	proposal, err := f.Book.Get(ctx, p.ProposalID)
 	if err != nil {
-		f.complain(ctx, "proposal of a settled transaction is missing", p.ReservationID, err)
-		return
+		f.complain(ctx, "proposal of a settled transaction is missing", err, aboutReservation(p.ReservationID))
+		return false
 	}
 	receipt, err := receiptOf(proposal)
 	if err != nil {
-		f.complain(ctx, "receipt of a settled transaction cannot be read", p.ReservationID, err)
-		return
+		f.complain(ctx, "receipt of a settled transaction cannot be read", err, aboutReservation(p.ReservationID))
+		return false
 	}
 	for i := range receipt.Transactions {
 		if receipt.Transactions[i].ReservationID == p.ReservationID {
@@ -195,5 +242,20 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) {
 	}
 	receipt.FinishedAt = time.Now().UTC()
 	receipt.conclude()
-	f.storeReceipt(about, receipt)
+	receipt.Fault = faultAfter(receipt, result)
+	return f.storeReceipt(about, receipt)
+}
+
+// faultAfter is what is wrong with a receipt now that an outcome is proven:
+// what was said while it was not known holds no longer.
+func faultAfter(receipt Receipt, result submit.Result) *StoredFault {
+	switch {
+	case result.Fault != nil:
+		return storedFault(result.Fault)
+	case count32(len(receipt.Transactions)) >= receipt.Expected:
+		return nil
+	case receipt.Fault != nil && receipt.Fault.Code == fault.OutcomeUnknown:
+		return storedFault(fault.New(fault.WalletBusy, "the outcome of one transaction was not known in time, so the rest of the batch was not sent"))
+	}
+	return receipt.Fault
 }

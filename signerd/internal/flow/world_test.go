@@ -87,7 +87,7 @@ func (w *world) openState(dir string, genesis solana.Hash) {
 	check(w.t, err)
 	w.store, err = sqlite.Create(w.t.Context(), filepath.Join(dir, "ledger.db"))
 	check(w.t, err)
-	w.audit, err = audit.Open(filepath.Join(dir, "audit.jsonl"))
+	w.audit, err = audit.Create(filepath.Join(dir, "audit.jsonl"))
 	check(w.t, err)
 	w.ledger = ledger.New(w.store, w.signer.PublicKey(), genesis)
 	w.book = approval.NewBook(w.store)
@@ -105,16 +105,16 @@ func (w *world) start() {
 	check(w.t, err)
 	w.flow, err = flow.New(context.WithoutCancel(w.t.Context()), flow.Stages{
 		Chain: w.chain, Judge: judge.New(w.chain, w.signer.PublicKey()), Policy: w.rules, Book: w.book,
-		Ledger: w.ledger, Signer: w.signer, Sender: sender, Audit: w.audit, Logger: slog.New(slog.DiscardHandler),
+		Ledger: w.ledger, Signer: w.signer, Sender: sender, Audit: w.audit, Anchor: w.store.SetAnchor, Logger: slog.New(slog.DiscardHandler),
 	})
 	check(w.t, err)
 	w.t.Cleanup(w.flow.Close)
 }
 
 // transfer is the wire form of a System transfer with a fresh blockhash.
-func (w *world) transfer(lamports uint64) []byte {
+func (w *world) transfer(units uint64) []byte {
 	w.t.Helper()
-	data := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, 2), lamports)
+	data := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, 2), units)
 	message := solana.Message{
 		RequiredSignatures: 1, ReadonlyUnsigned: 1, Blockhash: w.blockhash(),
 		Keys:         []solana.PublicKey{w.signer.PublicKey(), payee, solana.SystemProgram},
@@ -134,13 +134,16 @@ func (w *world) blockhash() solana.Hash {
 
 const session = "s_test"
 
-func (w *world) proposed(lamports uint64) flow.Proposed {
+// lamports is what the tests pay.
+const lamports = 10_000_000
+
+func (w *world) proposed() flow.Proposed {
 	arguments, err := json.Marshal(map[string]uint64{"lamports": lamports})
 	check(w.t, err)
 	p := flow.Proposed{
 		Session: session, Tool: "solana_transfer", Arguments: string(arguments), Flow: effects.Transfer,
 		Bounds: effects.Bounds{
-			MaxOut: map[solana.PublicKey]amount.Units{amount.SOL: amount.Units(lamports)},
+			MaxOut: map[solana.PublicKey]amount.Units{amount.SOL: lamports},
 			MaxFee: 10_000, Recipients: []solana.PublicKey{payee},
 		},
 		Transactions: [][]byte{w.transfer(lamports)},
@@ -150,9 +153,9 @@ func (w *world) proposed(lamports uint64) flow.Proposed {
 }
 
 // propose proposes a transfer and returns what confirms it.
-func (w *world) propose(lamports uint64) flow.Confirmed {
+func (w *world) propose() flow.Confirmed {
 	w.t.Helper()
-	p := w.proposed(lamports)
+	p := w.proposed()
 	verdict, err := w.flow.Propose(w.t.Context(), p)
 	check(w.t, err)
 	if verdict.Refused != nil || verdict.Code == "" {

@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -55,9 +55,10 @@ func (c caps) admit(charge map[solana.PublicKey]amount.Units, totals Totals, now
 		return fault.New(fault.CodeVoid, "this step of the confirmed batch has been executed already")
 	}
 	if most := c.transactionsPerHour; most > 0 && totals.Transactions >= most {
-		return fault.New(fault.CapExceeded, "the limit of %d transactions in an hour is reached", most)
+		return policy.HourExceeded(totals.Transactions, most)
 	}
-	for _, mint := range sortedMints(charge) {
+	// In order, so that the same charge always gets the same answer.
+	for _, mint := range slices.SortedFunc(maps.Keys(charge), solana.PublicKey.Compare) {
 		if err := c.admitAsset(mint, charge[mint], totals); err != nil {
 			return err
 		}
@@ -74,41 +75,21 @@ func (c caps) admitAsset(mint solana.PublicKey, units amount.Units, totals Total
 		if c.allowUncapped && mint != amount.SOL {
 			return nil
 		}
-		return fault.New(fault.AssetUncapped, "the policy has no limit for %s, so none of it may be spent", mint)
+		return policy.Uncapped(mint)
 	}
 	for _, window := range []struct {
 		name string
 		most amount.Units
 		held policy.Held
 	}{
-		{"per-transaction", asset.PerTransaction, policy.Held{}},
+		{"transaction", asset.PerTransaction, policy.Held{}},
 		{"session", asset.PerSession, totals.Session[mint]},
-		{"24-hour", asset.PerDay, totals.Day[mint]},
+		{"day", asset.PerDay, totals.Day[mint]},
 	} {
 		sum, err := amount.Sum(window.held.Used, window.held.Reserved, units)
 		if err != nil || sum > window.most {
-			return exceeded(asset, window.name, window.most, window.held, units)
+			return asset.Exceeded(window.name, window.most, window.held, units)
 		}
 	}
 	return nil
-}
-
-func exceeded(asset policy.AssetCap, window string, most amount.Units, held policy.Held, units amount.Units) error {
-	money := func(u amount.Units) string { return u.Decimal(asset.Decimals) + " " + asset.Name }
-	message := fmt.Sprintf("up to %s would be spent, over the %s limit of %s", money(units), window, money(most))
-	if held != (policy.Held{}) {
-		message += fmt.Sprintf(" (%s used, %s reserved, %s left)",
-			money(held.Used), money(held.Reserved), money(most.Less(held.Used).Less(held.Reserved)))
-	}
-	return fault.New(fault.CapExceeded, "%s", message)
-}
-
-// sortedMints keeps the answer the same for the same charge.
-func sortedMints(charge map[solana.PublicKey]amount.Units) []solana.PublicKey {
-	mints := make([]solana.PublicKey, 0, len(charge))
-	for mint := range charge {
-		mints = append(mints, mint)
-	}
-	slices.SortFunc(mints, func(a, b solana.PublicKey) int { return slices.Compare(a[:], b[:]) })
-	return mints
 }

@@ -88,7 +88,7 @@ func TestRefuseOverEachCap(t *testing.T) {
 	}
 	err := try("c", "s1", charge{amount.SOL: 51})
 	expectFault(t, err, fault.CapExceeded)
-	for _, part := range []string{"session limit of 0.00000025 SOL", "0.0000002 SOL reserved", "0.00000005 SOL left"} {
+	for _, part := range []string{"cap per session leaves: cap 0.00000025", "reserved 0.0000002,", "left 0.00000005"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not say %q", err, part)
 		}

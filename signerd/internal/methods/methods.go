@@ -1,11 +1,13 @@
 // Package methods is the gate in front of every gRPC method of signerd: one
 // table says how often a connection may call it and how long a call may take.
 // A method that is missing from the table is refused, so a new one cannot slip
-// in ungoverned. Panics end here, as Internal. server, operator and app use it.
+// in ungoverned. Errors and panics end here: in the log with their cause, on
+// the wire as a status without it. server, operator and app use it.
 package methods
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -13,9 +15,11 @@ import (
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	"countersign/shared/fault"
 	"countersign/shared/faultgrpc"
+	"countersign/shared/logging"
 	"countersign/signerd/internal/peer"
 )
 
@@ -100,7 +104,8 @@ func (g *Gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	}
 	ctx, cancel := context.WithTimeout(ctx, rule.Timeout)
 	defer cancel()
-	return next(ctx, request)
+	response, err = next(ctx, request)
+	return response, g.tell(ctx, info.FullMethod, err)
 }
 
 func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
@@ -111,14 +116,37 @@ func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamSer
 	}
 	ctx, cancel := context.WithTimeout(stream.Context(), rule.Timeout)
 	defer cancel()
-	return next(server, timedStream{stream, ctx})
+	return g.tell(ctx, info.FullMethod, next(server, timedStream{stream, ctx}))
+}
+
+// tell writes what went wrong to the log, with its cause, and makes of it the
+// status that crosses the wire. A refusal stands in the audit log already.
+func (g *Gate) tell(ctx context.Context, method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ours := status.FromError(err); ours {
+		return err // gRPC's own, of a caller that has gone.
+	}
+	level := slog.LevelDebug
+	f := fault.From(err)
+	switch f.Class() {
+	case fault.Operational, fault.UnknownOutcome, fault.Authentication:
+		level = slog.LevelWarn
+	case fault.Validation, fault.AuthorizationRejected, fault.Conflict:
+	}
+	if (f.Code == fault.Internal || f.Code == fault.StateLocked) && !errors.Is(err, context.Canceled) {
+		level = slog.LevelError
+	}
+	g.logger.LogAttrs(ctx, level, "a call failed", slog.String(logging.KeyMethod, method), slog.String(logging.KeyCode, string(f.Code)), logging.Error(f))
+	return faultgrpc.ToStatus(f)
 }
 
 // contain turns a panic into an Internal fault. Its text goes to the log only.
 func (g *Gate) contain(ctx context.Context, method string, err *error) {
 	if thrown := recover(); thrown != nil {
 		g.logger.LogAttrs(ctx, slog.LevelError, "panic in a method",
-			slog.String("method", method), slog.Any("panic", thrown), slog.String("stack", string(debug.Stack())))
+			slog.String(logging.KeyMethod, method), slog.Any(logging.KeyError, thrown), slog.String(logging.KeyStack, string(debug.Stack())))
 		*err = faultgrpc.ToStatus(fault.New(fault.Internal, "something went wrong inside signerd"))
 	}
 }
@@ -126,7 +154,7 @@ func (g *Gate) contain(ctx context.Context, method string, err *error) {
 // timedStream is a stream whose context ends at the method's timeout.
 type timedStream struct {
 	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // grpc.ServerStream hands its context out by method.
+	ctx context.Context // grpc.ServerStream hands its context out by method.
 }
 
 // Context implements grpc.ServerStream.

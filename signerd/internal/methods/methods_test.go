@@ -3,6 +3,7 @@ package methods
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 
 const served = "/test/Served"
 
-func call(g *Gate, ctx context.Context, method string, handler grpc.UnaryHandler) error {
+func call(ctx context.Context, g *Gate, method string, handler grpc.UnaryHandler) error {
 	_, err := g.unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: method}, handler)
 	return faultgrpc.FromStatus(err, fault.SignerUnavailable)
 }
@@ -41,13 +42,13 @@ func gate(rule Rule, log *slog.Logger) *Gate {
 
 func TestGateRefusesWhatNoTableNames(t *testing.T) {
 	g := gate(Rule{PerMinute: 10, Timeout: time.Second}, slog.New(slog.DiscardHandler))
-	if err := call(g, as("a"), "/test/Other", answer); !fault.Is(err, fault.PeerRejected) {
+	if err := call(as("a"), g, "/test/Other", answer); !fault.Is(err, fault.PeerRejected) {
 		t.Errorf("a method outside the table: %v", err)
 	}
-	if err := call(g, context.Background(), served, answer); !fault.Is(err, fault.PeerRejected) {
+	if err := call(context.Background(), g, served, answer); !fault.Is(err, fault.PeerRejected) {
 		t.Errorf("a call without peer credentials: %v", err)
 	}
-	if err := call(g, as("a"), served, answer); fault.From(err) != nil {
+	if err := call(as("a"), g, served, answer); fault.From(err) != nil {
 		t.Errorf("an honest call: %v", err)
 	}
 }
@@ -55,14 +56,14 @@ func TestGateRefusesWhatNoTableNames(t *testing.T) {
 func TestGateLimitsEachConnectionApart(t *testing.T) {
 	g := gate(Rule{PerMinute: 3, Timeout: time.Second}, slog.New(slog.DiscardHandler))
 	for range 3 {
-		if err := call(g, as("a"), served, answer); fault.From(err) != nil {
+		if err := call(as("a"), g, served, answer); fault.From(err) != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := call(g, as("a"), served, answer); !fault.Is(err, fault.Overloaded) || fault.From(err).RetryAfter == 0 {
+	if err := call(as("a"), g, served, answer); !fault.Is(err, fault.Overloaded) || fault.From(err).RetryAfter == 0 {
 		t.Errorf("the fourth call: %v", err)
 	}
-	if err := call(g, as("b"), served, answer); fault.From(err) != nil {
+	if err := call(as("b"), g, served, answer); fault.From(err) != nil {
 		t.Errorf("another connection: %v", err)
 	}
 }
@@ -70,7 +71,7 @@ func TestGateLimitsEachConnectionApart(t *testing.T) {
 func TestGateContainsPanics(t *testing.T) {
 	var log bytes.Buffer
 	g := gate(Rule{PerMinute: 3, Timeout: time.Second}, slog.New(slog.NewTextHandler(&log, nil)))
-	err := call(g, as("a"), served, func(context.Context, any) (any, error) { panic("planted text") })
+	err := call(as("a"), g, served, func(context.Context, any) (any, error) { panic("planted text") })
 	if !fault.Is(err, fault.Internal) || strings.Contains(err.Error(), "planted") {
 		t.Errorf("a panic: %v", err)
 	}
@@ -79,9 +80,22 @@ func TestGateContainsPanics(t *testing.T) {
 	}
 }
 
+func TestGateLogsTheCauseAndTellsItNobody(t *testing.T) {
+	var log bytes.Buffer
+	g := gate(Rule{PerMinute: 3, Timeout: time.Second}, slog.New(slog.NewTextHandler(&log, nil)))
+	planted := fault.New(fault.StateLocked, "it is locked").Because(errors.New("planted cause"))
+	err := call(as("a"), g, served, func(context.Context, any) (any, error) { return nil, planted })
+	if !fault.Is(err, fault.StateLocked) || strings.Contains(fault.From(err).Message, "planted") {
+		t.Errorf("a fault: %v", err)
+	}
+	if !strings.Contains(log.String(), "planted cause") || !strings.Contains(log.String(), served) {
+		t.Errorf("the log does not say why: %s", log.String())
+	}
+}
+
 func TestGateEndsSlowCalls(t *testing.T) {
 	g := gate(Rule{PerMinute: 3, Timeout: time.Nanosecond}, slog.New(slog.DiscardHandler))
-	err := call(g, as("a"), served, func(ctx context.Context, _ any) (any, error) {
+	err := call(as("a"), g, served, func(ctx context.Context, _ any) (any, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})

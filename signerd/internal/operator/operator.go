@@ -10,7 +10,6 @@ import (
 
 	operatorv1 "countersign/proto/operator/v1"
 	"countersign/shared/amount"
-	"countersign/shared/faultgrpc"
 	"countersign/signerd/internal/flow"
 )
 
@@ -44,17 +43,17 @@ func (s *Server) GetStatus(context.Context, *operatorv1.GetStatusRequest) (*oper
 		Wallet: wallet[:], KeyName: s.about.KeyName, CustodyBackend: s.about.Backend,
 		Cluster: cluster, GenesisHash: genesis[:], PolicyVersion: s.flow.Policy.Version(),
 		SignerVersion: s.about.Version, StartedAt: timestamppb.New(s.flow.Started()),
-		UnresolvedTransactions: uint32(s.flow.Unresolved()), Sessions: uint32(s.flow.Sessions()),
+		UnresolvedTransactions: s.flow.Unresolved(), Sessions: s.flow.Sessions(),
 	}, nil
 }
 
 // GetLimits implements operator.v1.
 func (s *Server) GetLimits(ctx context.Context, _ *operatorv1.GetLimitsRequest) (*operatorv1.GetLimitsResponse, error) {
-	windows, now, err := s.flow.Limits(ctx, "")
+	windows, _, err := s.flow.Limits(ctx, "")
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
-	response := &operatorv1.GetLimitsResponse{AsOf: timestamppb.New(now)}
+	response := &operatorv1.GetLimitsResponse{}
 	for _, w := range windows {
 		wire := &operatorv1.Window{
 			Name: w.Name, Decimals: uint32(w.Decimals), Cap: uint64(w.Cap),

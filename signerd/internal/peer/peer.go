@@ -45,15 +45,11 @@ type authInfo struct {
 
 func (authInfo) AuthType() string { return protocol }
 
+// serverCredentials admit connections over a Unix socket from the allowed uids,
+// and from no others; an empty list admits nobody.
 type serverCredentials struct {
 	allowed []uint32
 	logger  *slog.Logger
-}
-
-// ServerCredentials admits connections over a Unix socket from the given uids,
-// and from no others; an empty list admits nobody.
-func ServerCredentials(allowedUIDs []uint32) credentials.TransportCredentials {
-	return &serverCredentials{allowed: slices.Clone(allowedUIDs), logger: slog.New(slog.DiscardHandler)}
 }
 
 // ServerHandshake runs once a connection, before gRPC reads from it.

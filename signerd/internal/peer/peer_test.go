@@ -63,7 +63,7 @@ func serve(t *testing.T, allowed []uint32) (string, *syncBuffer) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "run", "agent.sock")
-	listener, err := uds.Listen(path)
+	listener, err := uds.Listen(path, uds.OwnerOnly)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,9 @@
 package policy
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
@@ -72,7 +71,7 @@ func (p *Policy) evaluate(flow effects.Flow, batch []facts, usage Usage) Decisio
 // inOrder lists assets, SOL first, so that the same batch always meets the
 // same rule first.
 func inOrder(units map[solana.PublicKey]amount.Units) []solana.PublicKey {
-	return slices.SortedFunc(maps.Keys(units), func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	return slices.SortedFunc(maps.Keys(units), solana.PublicKey.Compare)
 }
 
 // require raises the tier to at least this one.
@@ -154,10 +153,9 @@ func (e *evaluation) perTransaction(mint solana.PublicKey, units amount.Units) {
 	switch {
 	case units == 0:
 	case !capped && !e.policy.allowUncapped:
-		e.deny("caps.uncapped", fault.New(fault.AssetUncapped, "token %s has no cap, so what it is worth cannot be limited", mint))
+		e.deny("caps.uncapped", Uncapped(mint))
 	case capped && units > asset.PerTransaction:
-		e.deny("caps.per_transaction", fault.New(fault.CapExceeded, "%s %s is over the cap of %s %s for one transaction",
-			units.Decimal(asset.Decimals), asset.Name, asset.PerTransaction.Decimal(asset.Decimals), asset.Name))
+		e.deny("caps.per_transaction", asset.Exceeded("transaction", asset.PerTransaction, Held{}, units))
 	}
 }
 
@@ -174,8 +172,7 @@ func (e *evaluation) windows(total map[solana.PublicKey]amount.Units, usage Usag
 		e.window("day", asset, asset.PerDay, usage.Day[mint], units)
 	}
 	if most := e.policy.transactionsHour; most > 0 && usage.TransactionsLastHour+count > most {
-		e.deny("caps.transactions_per_hour", fault.New(fault.CapExceeded,
-			"%d transactions in the last hour, and the cap is %d", usage.TransactionsLastHour, most))
+		e.deny("caps.transactions_per_hour", HourExceeded(usage.TransactionsLastHour, most))
 	}
 }
 
@@ -184,10 +181,7 @@ func (e *evaluation) window(name string, asset AssetCap, most amount.Units, held
 	if err == nil && sum <= most {
 		return
 	}
-	e.deny("caps.per_"+name, fault.New(fault.CapExceeded,
-		"%s %s is over what the cap per %s leaves: cap %s, used %s, held %s, left %s",
-		units.Decimal(asset.Decimals), asset.Name, name, most.Decimal(asset.Decimals), held.Used.Decimal(asset.Decimals),
-		held.Reserved.Decimal(asset.Decimals), most.Less(held.Used).Less(held.Reserved).Decimal(asset.Decimals)))
+	e.deny("caps.per_"+name, asset.Exceeded(name, most, held, units))
 }
 
 // consent applies the tiers that depend on the amount. Auto is only for SOL:
@@ -213,9 +207,9 @@ func (e *evaluation) consent(total map[solana.PublicKey]amount.Units) {
 func (e *evaluation) decision() Decision {
 	d := Decision{tier: e.tier, rules: e.rules, fault: e.fault, version: e.policy.version, stamped: true}
 	if d.fault == nil && d.tier >= Human {
-		d.fault = fault.New(fault.PersonRequired, "the policy asks for a person (%s)", fmt.Sprint(e.rules))
+		d.fault = fault.New(fault.PersonRequired, "the policy asks for a person (%s)", strings.Join(e.rules, ", "))
 		if d.tier == Deny {
-			d.fault = fault.New(fault.PolicyDenied, "the policy refuses this (%s)", fmt.Sprint(e.rules))
+			d.fault = fault.New(fault.PolicyDenied, "the policy refuses this (%s)", strings.Join(e.rules, ", "))
 		}
 	}
 	return d

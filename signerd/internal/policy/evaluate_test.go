@@ -24,7 +24,7 @@ var (
 // owner is the default policy with a token, a friend and an enemy.
 const owner = `
 [network]
-cluster = "test"
+cluster = "mainnet"
 genesis_hash = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
 [caps]
 per_transaction = "0.1 SOL"
@@ -249,7 +249,7 @@ func TestEvaluateSaysWhatIsLeft(t *testing.T) {
 	d := ownerWith(t).evaluate(effects.Transfer, []facts{quiet()}, Usage{
 		Session: map[solana.PublicKey]Held{amount.SOL: {Used: 900_000_000, Reserved: 90_000_000}},
 	})
-	const want = "0.02 SOL is over what the cap per session leaves: cap 1, used 0.9, held 0.09, left 0.01"
+	const want = "0.02 SOL is over what the cap per session leaves: cap 1, used 0.9, reserved 0.09, left 0.01"
 	if d.Fault() == nil || d.Fault().Message != want {
 		t.Errorf("fault %v, want %q", d.Fault(), want)
 	}

@@ -139,6 +139,8 @@ func TestLoadSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"key in other case", "per_day = \"2 SOL\"", "Per_day = \"2 SOL\"", `line 8, column 1: unknown key "Per_day" (keys are written in lower case)`},
 		{"network unnamed", `"mainnet"`, `""`, "line 3, column 1: network.cluster: give the network a name of 1 to 32 plain characters without spaces"},
 		{"network named oddly", `"mainnet"`, `"main\u001b[31m"`, "line 3, column 1: network.cluster: give the network a name of 1 to 32 plain characters without spaces"},
+		{"genesis of another cluster", `"mainnet"`, `"devnet"`, "line 4, column 1: network.genesis_hash: is not that of devnet, which is EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"},
+		{"public genesis under another name", `"mainnet"`, `"mine"`, "line 3, column 1: network.cluster: this is the genesis hash of mainnet, so it must be called that"},
 		{"genesis missing", "genesis_hash = \"" + genesisText + "\"\n", "", "line 2, column 2: network.genesis_hash: must be the base58 genesis hash of the network"},
 		{"genesis zero", genesisText, "11111111111111111111111111111111", "line 4, column 1: network.genesis_hash: must be the base58 genesis hash of the network"},
 		{"mint twice", bonkText, usdcText, "line 21, column 1: mint[1].address: this mint has caps already"},
@@ -271,7 +273,7 @@ func TestDefaultIsSafe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := policy.Load(policy.Default("devnet", genesis))
+	rules, err := policy.Load(policy.Default("mainnet", genesis))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +285,7 @@ func TestDefaultIsSafe(t *testing.T) {
 		t.Errorf("caps (-want +got):\n%s", diff)
 	}
 	cluster, pinned := rules.Network()
-	if cluster != "devnet" || pinned != genesis {
+	if cluster != "mainnet" || pinned != genesis {
 		t.Errorf("network %s %s", cluster, pinned)
 	}
 	if rules.AllowUncappedTokens() || rules.TransactionsPerHour() != 30 || rules.SessionsPerHour() != 30 {

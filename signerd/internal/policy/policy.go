@@ -9,6 +9,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
@@ -59,6 +60,29 @@ type AssetCap struct {
 	PerDay         amount.Units
 }
 
+// Exceeded words that units do not fit under one of the asset's caps. window is
+// transaction, session or day. The ledger, which decides, says it in the same
+// words as the policy, which only looks.
+func (a AssetCap) Exceeded(window string, most amount.Units, held Held, units amount.Units) *fault.Fault {
+	if held == (Held{}) {
+		return fault.New(fault.CapExceeded, "%s %s is over the cap of %s %s per %s",
+			units.Decimal(a.Decimals), a.Name, most.Decimal(a.Decimals), a.Name, window)
+	}
+	return fault.New(fault.CapExceeded, "%s %s is over what the cap per %s leaves: cap %s, used %s, reserved %s, left %s",
+		units.Decimal(a.Decimals), a.Name, window, most.Decimal(a.Decimals), held.Used.Decimal(a.Decimals),
+		held.Reserved.Decimal(a.Decimals), most.Less(held.Used).Less(held.Reserved).Decimal(a.Decimals))
+}
+
+// Uncapped words that a token without a cap is not spent.
+func Uncapped(mint solana.PublicKey) *fault.Fault {
+	return fault.New(fault.AssetUncapped, "token %s has no cap, so what it is worth cannot be limited", mint)
+}
+
+// HourExceeded words that the cap on transactions per hour is reached.
+func HourExceeded(recent, most int) *fault.Fault {
+	return fault.New(fault.CapExceeded, "%d transactions were signed in the last hour, and the cap is %d", recent, most)
+}
+
 // Policy is a loaded, checked policy file. Load makes one; it never changes.
 type Policy struct {
 	version           string
@@ -88,7 +112,7 @@ func (p *Policy) Version() string { return p.version }
 func (p *Policy) Network() (string, solana.Hash) { return p.cluster, p.genesis }
 
 // Caps lists the capped assets, SOL first.
-func (p *Policy) Caps() []AssetCap { return append([]AssetCap(nil), p.caps...) }
+func (p *Policy) Caps() []AssetCap { return slices.Clone(p.caps) }
 
 // Cap finds the cap of one asset.
 func (p *Policy) Cap(mint solana.PublicKey) (AssetCap, bool) {
@@ -110,6 +134,26 @@ func (p *Policy) SessionsPerHour() int { return p.sessionsHour }
 
 // AllowUncappedTokens reports whether tokens without a cap may be spent.
 func (p *Policy) AllowUncappedTokens() bool { return p.allowUncapped }
+
+// Tier is the consent that a transaction needs where no other rule asks for more.
+func (p *Policy) Tier() Tier { return p.tier }
+
+// Unguarded is the tier of transactions that only simulation speaks for.
+func (p *Policy) Unguarded() Tier { return p.unguarded }
+
+// NewRecipient is the tier of payments to recipients that are in no list.
+func (p *Policy) NewRecipient() Tier { return p.newRecipient }
+
+// Auto says in words what needs nobody's consent, if anything does.
+func (p *Policy) Auto() (string, bool) {
+	switch {
+	case p.tier == Auto:
+		return "everything in SOL within the caps", true
+	case p.autoUpTo != nil:
+		return "what may take up to " + inSOL(*p.autoUpTo) + " SOL in all", true
+	}
+	return "", false
+}
 
 // Held is what stands against a cap.
 type Held struct {
@@ -139,7 +183,7 @@ type Decision struct {
 func (d Decision) Tier() Tier { return d.tier }
 
 // Rules names the rules that made the decision.
-func (d Decision) Rules() []string { return append([]string(nil), d.rules...) }
+func (d Decision) Rules() []string { return slices.Clone(d.rules) }
 
 // Fault says why the batch cannot go ahead now, or is nil for auto and confirm.
 func (d Decision) Fault() *fault.Fault { return d.fault }

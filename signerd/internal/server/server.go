@@ -10,7 +10,6 @@ import (
 
 	signerv1 "countersign/proto/signer/v1"
 	"countersign/shared/fault"
-	"countersign/shared/faultgrpc"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/flow"
@@ -41,10 +40,10 @@ func (s *Server) Describe(context.Context, *signerv1.DescribeRequest) (*signerv1
 		Wallet: wallet[:], Network: s.network(), PolicyVersion: policy.Version(),
 		SignerVersion: s.version, AllowUncappedTokens: policy.AllowUncappedTokens(),
 	}
-	for _, cap := range policy.Caps() {
-		if !cap.Mint.IsZero() {
+	for _, asset := range policy.Caps() {
+		if !asset.Mint.IsZero() {
 			response.CappedMints = append(response.CappedMints, &signerv1.CappedMint{
-				Mint: cap.Mint[:], Decimals: uint32(cap.Decimals), Name: cap.Name,
+				Mint: asset.Mint[:], Decimals: uint32(asset.Decimals), Name: asset.Name,
 			})
 		}
 	}
@@ -59,16 +58,21 @@ func (s *Server) Propose(ctx context.Context, request *signerv1.ProposeRequest) 
 	}
 	proposed, err := proposedFromWire(caller, request)
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	verdict, err := s.flow.Propose(ctx, proposed)
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
-	if verdict.Refused != nil {
-		return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Denied{Denied: s.denial(verdict)}}, nil
+	return s.verdict(verdict), nil
+}
+
+// verdict writes a refusal or a proposal: either is an answer.
+func (s *Server) verdict(v flow.Verdict) *signerv1.ProposeResponse {
+	if v.Refused != nil {
+		return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Denied{Denied: denial(v)}}
 	}
-	return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Proposal{Proposal: s.proposal(verdict)}}, nil
+	return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Proposal{Proposal: s.proposal(v)}}
 }
 
 // CheckConfirmation implements signer.v1.
@@ -79,11 +83,11 @@ func (s *Server) CheckConfirmation(ctx context.Context, request *signerv1.CheckC
 	}
 	fingerprint, err := fingerprintFromWire(request.GetFingerprint())
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	proposal, err := s.flow.Peek(ctx, request.GetCode(), fingerprint, caller.Session)
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	response := &signerv1.CheckConfirmationResponse{
 		ProposalId: proposal.ID, State: stateToWire(proposal.State), Bounds: boundsToWire(proposal.Bounds),
@@ -93,7 +97,7 @@ func (s *Server) CheckConfirmation(ctx context.Context, request *signerv1.CheckC
 	}
 	receipt, err := s.flow.ReceiptByProposal(ctx, proposal.ID)
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	receipt.Replayed = true
 	response.Receipt, err = s.receipt(ctx, caller, receipt)
@@ -109,7 +113,7 @@ func (s *Server) Execute(request *signerv1.ExecuteRequest, stream grpc.ServerStr
 	}
 	fingerprint, err := fingerprintFromWire(request.GetFingerprint())
 	if err != nil {
-		return faultgrpc.ToStatus(err)
+		return err
 	}
 	confirmed := flow.Confirmed{
 		Session: caller.Session, Correlation: request.GetCorrelationId(), Code: request.GetCode(),
@@ -118,11 +122,11 @@ func (s *Server) Execute(request *signerv1.ExecuteRequest, stream grpc.ServerStr
 	receipt, err := s.flow.Execute(ctx, confirmed, func(p flow.Progress) {
 		// A caller that is gone is noticed by ctx; the work does not depend on it.
 		_ = stream.Send(&signerv1.ExecuteResponse{Event: &signerv1.ExecuteResponse_Progress{Progress: &signerv1.Progress{
-			Stage: p.Stage, Transaction: uint32(p.Transaction), Transactions: uint32(p.Transactions),
+			Stage: p.Stage, Transaction: p.Transaction, Transactions: p.Transactions,
 		}}})
 	})
 	if err != nil {
-		return faultgrpc.ToStatus(err)
+		return err
 	}
 	message, err := s.receipt(ctx, caller, receipt)
 	if err != nil {
@@ -139,7 +143,7 @@ func (s *Server) CancelProposal(ctx context.Context, request *signerv1.CancelPro
 	}
 	state, err := s.flow.Cancel(ctx, request.GetProposalId(), caller.Session)
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	return &signerv1.CancelProposalResponse{State: stateToWire(state)}, nil
 }
@@ -152,7 +156,7 @@ func (s *Server) GetReceipt(ctx context.Context, request *signerv1.GetReceiptReq
 	}
 	receipt, err := s.findReceipt(ctx, request)
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	message, err := s.receipt(ctx, caller, receipt)
 	return &signerv1.GetReceiptResponse{Receipt: message}, err
@@ -189,13 +193,13 @@ func (s *Server) ListActivity(ctx context.Context, request *signerv1.ListActivit
 	}
 	proposals, err := s.flow.Book.List(ctx, limit, request.GetBeforeProposalId())
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	response := &signerv1.ListActivityResponse{}
 	for _, proposal := range proposals {
 		receipt, err := s.flow.ReceiptByProposal(ctx, proposal.ID)
 		if err != nil {
-			return nil, faultgrpc.ToStatus(err)
+			return nil, err
 		}
 		response.Activities = append(response.Activities, activityToWire(proposal, receipt))
 	}
@@ -212,13 +216,13 @@ func (s *Server) GetLimits(ctx context.Context, _ *signerv1.GetLimitsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return &signerv1.GetLimitsResponse{Limits: limits, Network: s.network()}, nil
+	return &signerv1.GetLimitsResponse{Limits: limits}, nil
 }
 
 func (s *Server) limits(ctx context.Context, session string) (*signerv1.Limits, error) {
 	windows, now, err := s.flow.Limits(ctx, session)
 	if err != nil {
-		return nil, faultgrpc.ToStatus(err)
+		return nil, err
 	}
 	return limitsToWire(windows, now), nil
 }
@@ -232,7 +236,7 @@ func (s *Server) network() *signerv1.Network {
 func callerOf(ctx context.Context) (peer.Identity, error) {
 	identity, ok := peer.FromContext(ctx)
 	if !ok {
-		return peer.Identity{}, faultgrpc.ToStatus(fault.New(fault.PeerRejected, "the connection carries no peer credentials"))
+		return peer.Identity{}, fault.New(fault.PeerRejected, "the connection carries no peer credentials")
 	}
 	return identity, nil
 }

@@ -10,12 +10,14 @@ import (
 	signerv1 "countersign/proto/signer/v1"
 	"countersign/shared/amount"
 	"countersign/shared/fault"
+	"countersign/shared/faultgrpc"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/flow"
 	"countersign/signerd/internal/peer"
 	"countersign/signerd/internal/policy"
+	"countersign/signerd/internal/submit"
 )
 
 // Limits of one request's parts. The whole message is bounded by the server.
@@ -164,22 +166,11 @@ func keysToWire(keys []solana.PublicKey) [][]byte {
 	return wire
 }
 
-func faultToWire(f *fault.Fault) *signerv1.Fault {
-	if f == nil {
-		return nil
-	}
-	return &signerv1.Fault{Code: string(f.Code), Message: f.Message, RetryAfterSeconds: uint32(f.RetryAfter.Seconds())}
-}
-
-func (s *Server) denial(v flow.Verdict) *signerv1.Denial {
-	denial := &signerv1.Denial{
-		Fault: faultToWire(v.Refused), Rules: v.Rules, ProposalId: v.Proposal.ID,
+func denial(v flow.Verdict) *signerv1.Denial {
+	return &signerv1.Denial{
+		Fault: faultgrpc.ToWire(v.Refused), Rules: v.Rules, ProposalId: v.Proposal.ID,
 		Limits: limitsToWire(v.Limits, v.At),
 	}
-	if len(v.Effects) > 0 {
-		denial.Effects = effectsToWire(v.Effects[0])
-	}
-	return denial
 }
 
 func (s *Server) proposal(v flow.Verdict) *signerv1.Proposal {
@@ -289,8 +280,8 @@ func (s *Server) receipt(ctx context.Context, caller peer.Identity, r flow.Recei
 	}
 	wire := &signerv1.Receipt{
 		ProposalId: r.ProposalID, Tool: r.Tool, Outcome: outcomeToWire(r.Outcome), Replayed: r.Replayed,
-		Fault: faultToWire(r.Fault.Fault()), Limits: limits, CreatedAt: timestamppb.New(r.CreatedAt),
-		Network: s.network(), Rules: r.Rules, ExpectedTransactions: uint32(r.Expected),
+		Fault: faultgrpc.ToWire(r.Fault.Fault()), Limits: limits, CreatedAt: timestamppb.New(r.CreatedAt),
+		Network: s.network(), Rules: r.Rules, ExpectedTransactions: r.Expected,
 	}
 	if !r.FinishedAt.IsZero() {
 		wire.FinishedAt = timestamppb.New(r.FinishedAt)
@@ -312,16 +303,24 @@ func transactionToWire(t flow.TransactionReceipt) *signerv1.TransactionReceipt {
 	}
 	if t.Error != nil {
 		wire.Error = &signerv1.ProgramError{
-			Program: t.Error.Program[:], Instruction: uint32(t.Error.Instruction), Code: t.Error.Code, Text: t.Error.Text,
+			Program: t.Error.Program[:], Instruction: instructionIndex(*t.Error), Code: t.Error.Code, Text: t.Error.Text,
 		}
 	}
 	return wire
 }
 
+// instructionIndex is absent for an error of the transaction as a whole.
+func instructionIndex(e submit.TxError) *uint32 {
+	if e.Instruction < 0 {
+		return nil
+	}
+	return new(uint32(e.Instruction)) //nolint:gosec // G115: an index of at most 64 instructions.
+}
+
 func activityToWire(p approval.Proposal, r flow.Receipt) *signerv1.Activity {
 	wire := &signerv1.Activity{
 		ProposalId: p.ID, Tool: p.Tool, ArgumentsJson: p.Arguments, State: stateToWire(p.State),
-		Outcome: outcomeToWire(r.Outcome), CreatedAt: timestamppb.New(p.CreatedAt), Fault: faultToWire(r.Fault.Fault()),
+		Outcome: outcomeToWire(r.Outcome), CreatedAt: timestamppb.New(p.CreatedAt), Fault: faultgrpc.ToWire(r.Fault.Fault()),
 	}
 	for _, transaction := range r.Transactions {
 		wire.Signatures = append(wire.Signatures, transaction.Signature[:])

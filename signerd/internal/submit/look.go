@@ -7,6 +7,7 @@ import (
 
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
+	"countersign/signerd/internal/txerror"
 )
 
 // status is a transaction's status at one node.
@@ -40,7 +41,7 @@ func (n *node) signatureStatus(ctx context.Context, id solana.Signature, history
 		return status{}, nil
 	}
 	s := status{known: true, slot: found.Slot, settled: found.ConfirmationStatus == "confirmed" || found.ConfirmationStatus == "finalized"}
-	if !isNull(found.Err) {
+	if !txerror.IsNone(found.Err) {
 		s.failed = found.Err
 	}
 	return s, nil

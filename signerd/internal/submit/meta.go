@@ -9,6 +9,7 @@ import (
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
+	"countersign/signerd/internal/txerror"
 )
 
 // meta is the chain's account of a transaction.
@@ -34,7 +35,7 @@ type tokenBalance struct {
 
 func (m *meta) status() status {
 	s := status{known: true, slot: m.Slot, settled: true}
-	if !isNull(m.Err) {
+	if !txerror.IsNone(m.Err) {
 		s.failed = m.Err
 	}
 	return s
@@ -111,7 +112,7 @@ func changesOf(raw []byte, wallet solana.PublicKey, m meta) []Change {
 			changes = append(changes, change)
 		}
 	}
-	slices.SortFunc(changes, func(x, y Change) int { return slices.Compare(x.Mint[:], y.Mint[:]) })
+	slices.SortFunc(changes, func(x, y Change) int { return x.Mint.Compare(y.Mint) })
 	return changes
 }
 

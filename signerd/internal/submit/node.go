@@ -134,10 +134,8 @@ func preflightError(err error, programs []solana.PublicKey) (txerror.Error, json
 		Err  json.RawMessage `json:"err"`
 		Logs []string        `json:"logs"`
 	}
-	if json.Unmarshal(answered.Data, &data) != nil || isNull(data.Err) {
+	if json.Unmarshal(answered.Data, &data) != nil || txerror.IsNone(data.Err) {
 		return txerror.Error{}, nil
 	}
 	return txerror.Describe(data.Err, data.Logs, programs), data.Err
 }
-
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

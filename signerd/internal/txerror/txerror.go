@@ -56,6 +56,9 @@ func Describe(raw json.RawMessage, logs []string, programs []solana.PublicKey) E
 	return found
 }
 
+// IsNone reports an `err` that says there was none: it is missing or null.
+func IsNone(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
 // IsAlreadyProcessed reports the error that means "it has landed".
 func IsAlreadyProcessed(raw json.RawMessage) bool {
 	name, _ := variant(raw)

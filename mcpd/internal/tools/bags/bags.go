@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	bagsapi "countersign/mcpd/internal/bags"
 	"countersign/mcpd/internal/flow"
 	"countersign/mcpd/internal/intent"
 	"countersign/mcpd/internal/tools"
@@ -77,29 +78,14 @@ func quoteTool(engine *flow.Engine) tools.Tool {
 	}
 }
 
-// write makes the handler of a two-step tool.
-func write(engine *flow.Engine, tool string, parse func(json.RawMessage) (intent.Intent, error)) func(context.Context, tools.Call) (tools.Result, error) {
-	return func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		meant, err := parse(call.Arguments)
-		if err != nil {
-			return tools.Result{}, err
-		}
-		result, err := engine.Write(ctx, meant, flow.Caller{ClientName: call.ClientName, Progress: call.Progress})
-		if err != nil {
-			return tools.Result{}, err
-		}
-		return tools.RenderWrite(tool, result), nil
-	}
-}
-
 func tradeTool(engine *flow.Engine) tools.Tool {
 	properties := swapProperties()
 	properties["confirm"] = tools.Confirm()
 	return tools.Tool{
 		Name:  intent.ToolTrade,
 		Title: "Swap tokens",
-		Description: "Swaps one asset for another through the Bags API, in two calls. Without confirm it returns a proposal: the signer's own findings, " +
-			"the bounds, the limits left and a confirmation code; nothing is signed or sent. Show the proposal to the user. With the same arguments and the code in confirm " +
+		Description: "Swaps one asset for another through the Bags API, in two calls. Without confirm it only proposes (unless the owner's policy lets small amounts go through automatically): " +
+			"it returns the signer's own findings, the bounds, the limits left and a confirmation code. Show the proposal to the user. With the same arguments and the code in confirm " +
 			"it quotes and builds afresh, refuses if the terms became worse, and otherwise signs, sends and waits for the outcome. " +
 			"An outcome of unknown may still land: ask get_receipt, never repeat. A refusal by policy, cap or person is final: do not look for a way around.",
 		Input:  tools.Object(properties, "input_mint", "output_mint", "amount", "slippage_bps"),
@@ -107,7 +93,7 @@ func tradeTool(engine *flow.Engine) tools.Tool {
 		Hints:  tools.Hints{Destructive: true, OpenWorld: true},
 		Writes: true,
 		Check:  func(raw json.RawMessage) error { _, err := intent.ParseTrade(raw); return err },
-		Handle: write(engine, intent.ToolTrade, intent.ParseTrade),
+		Handle: tools.Write(engine, intent.ParseTrade),
 	}
 }
 
@@ -144,14 +130,12 @@ func claimableTool(engine *flow.Engine) tools.Tool {
 			"total": tools.AmountRef,
 		}, "amount", "network"),
 		Hints: tools.Hints{ReadOnly: true, Idempotent: true, OpenWorld: true},
-		Check: checkNothing,
+		Check: tools.CheckNothing,
 		Handle: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 			return listClaimable(ctx, engine)
 		},
 	}
 }
-
-func checkNothing(raw json.RawMessage) error { return intent.Decode(raw, &struct{}{}) }
 
 func listClaimable(ctx context.Context, engine *flow.Engine) (tools.Result, error) {
 	signer, err := engine.Signer.Describe(ctx)
@@ -175,9 +159,24 @@ func listClaimable(ctx context.Context, engine *flow.Engine) (tools.Result, erro
 	view.Total = tools.ViewSOL(total)
 	lines := []string{"Claimable in all: " + view.Total.Amount + " SOL."}
 	for _, entry := range view.Positions {
-		lines = append(lines, entry.TokenMint+": "+entry.Claimable.Amount+" SOL ("+entry.Kind+")")
+		lines = append(lines, entry.TokenMint+": "+entry.Claimable.Amount+" SOL, "+kindWords(bagsapi.Kind(entry.Kind)))
 	}
 	return tools.Result{Text: strings.Join(lines, "\n"), Structured: view}, nil
+}
+
+// kindWords explain where the fees of a position come from.
+func kindWords(kind bagsapi.Kind) string {
+	switch kind {
+	case bagsapi.KindPlain:
+		return "creator fees of the token's launch curve and pool (dbc)"
+	case bagsapi.KindFeeShareV1:
+		return "a share of creator fees, older fee program (fee_share_v1)"
+	case bagsapi.KindFeeShareV2:
+		return "a share of creator fees, the token still on its launch curve (fee_share_v2)"
+	case bagsapi.KindFeeShareV2Migrated:
+		return "a share of creator fees, the token moved to its pool (fee_share_v2_migrated)"
+	}
+	return string(kind)
 }
 
 func claimTool(engine *flow.Engine) tools.Tool {
@@ -186,14 +185,14 @@ func claimTool(engine *flow.Engine) tools.Tool {
 	return tools.Tool{
 		Name:  intent.ToolClaim,
 		Title: "Claim creator fees",
-		Description: "Claims creator fees of one to ten tokens for the signer's wallet, in two calls. Without confirm it returns a proposal with the signer's findings and a confirmation code; " +
-			"nothing is signed or sent. Show it to the user. With the same arguments and the code in confirm it builds afresh, then signs and sends the transactions in order and reports each. " +
+		Description: "Claims creator fees of one to ten tokens for the signer's wallet, in two calls. Without confirm it only proposes (unless the owner's policy lets small amounts go through automatically): " +
+			"it returns the signer's findings and a confirmation code. Show it to the user. With the same arguments and the code in confirm it builds afresh, then signs and sends the transactions in order and reports each. " +
 			"The bounds allow up to one percent less than the API states as claimable. An outcome of unknown may still land: ask get_receipt, never repeat.",
 		Input:  tools.Object(tools.Properties{"token_mints": mints, "confirm": tools.Confirm()}, "token_mints"),
 		Output: tools.WriteOutput(),
 		Hints:  tools.Hints{Destructive: true, OpenWorld: true},
 		Writes: true,
 		Check:  func(raw json.RawMessage) error { _, err := intent.ParseClaim(raw); return err },
-		Handle: write(engine, intent.ToolClaim, intent.ParseClaim),
+		Handle: tools.Write(engine, intent.ParseClaim),
 	}
 }

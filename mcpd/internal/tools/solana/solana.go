@@ -3,7 +3,6 @@
 package solana
 
 import (
-	"context"
 	"encoding/json"
 
 	"countersign/mcpd/internal/flow"
@@ -20,8 +19,8 @@ func transferTool(engine *flow.Engine) tools.Tool {
 	return tools.Tool{
 		Name:  intent.ToolTransfer,
 		Title: "Send SOL or a token",
-		Description: "Sends SOL or a token from the signer's wallet to another wallet, in two calls. Without confirm it returns a proposal with the signer's findings and a confirmation code; " +
-			"nothing is signed or sent. Show it to the user, with the recipient's full address. With the same arguments and the code in confirm it signs, sends and waits for the outcome. " +
+		Description: "Sends SOL or a token from the signer's wallet to another wallet, in two calls. Without confirm it only proposes (unless the owner's policy lets small amounts go through automatically): " +
+			"it returns the signer's findings and a confirmation code. Show it to the user, with the recipient's full address. With the same arguments and the code in confirm it signs, sends and waits for the outcome. " +
 			"A transfer cannot be taken back. For a token, the recipient's account is opened if it is missing, and its rent is part of the cost. " +
 			"An outcome of unknown may still land: ask get_receipt, never repeat.",
 		Input: tools.Object(tools.Properties{
@@ -35,16 +34,6 @@ func transferTool(engine *flow.Engine) tools.Tool {
 		Hints:  tools.Hints{Destructive: true, OpenWorld: true},
 		Writes: true,
 		Check:  func(raw json.RawMessage) error { _, err := intent.ParseTransfer(raw); return err },
-		Handle: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-			meant, err := intent.ParseTransfer(call.Arguments)
-			if err != nil {
-				return tools.Result{}, err
-			}
-			result, err := engine.Write(ctx, meant, flow.Caller{ClientName: call.ClientName, Progress: call.Progress})
-			if err != nil {
-				return tools.Result{}, err
-			}
-			return tools.RenderWrite(intent.ToolTransfer, result), nil
-		},
+		Handle: tools.Write(engine, intent.ParseTransfer),
 	}
 }

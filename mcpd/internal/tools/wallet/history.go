@@ -93,14 +93,11 @@ func receiptTool(engine *flow.Engine) tools.Tool {
 			if err != nil {
 				return tools.Result{}, err
 			}
-			receipt, err := engine.Signer.Receipt(ctx, key)
+			found, err := engine.Find(ctx, key)
 			if err != nil {
 				return tools.Result{}, err
 			}
-			result := tools.RenderReceipt(receipt)
-			// The look-up itself succeeded, whatever it found.
-			result.Fault = nil
-			return result, nil
+			return tools.RenderLookup(found), nil
 		},
 	}
 }
@@ -161,8 +158,8 @@ func activityTool(engine *flow.Engine) tools.Tool {
 				"proposal_id": tools.Text("The proposal."),
 				"tool":        tools.Text("The tool that asked."),
 				"arguments":   tools.Text("Its arguments as canonical JSON, without the code."),
-				"state":       tools.Word("Where it stands.", "open", "executing", "done", "expired", "cancelled", "denied"),
-				"outcome":     tools.Word("What happened.", "nothing_sent", "landed", "landed_failed", "expired", "unknown", "in_progress"),
+				"state":       tools.Word("Where it stands.", tools.States...),
+				"outcome":     tools.Word("What happened.", tools.Outcomes...),
 				"created_at":  tools.Text("RFC 3339 UTC."),
 				"signatures":  tools.List("Transaction ids.", tools.Text("Signature.")),
 				"reason":      tools.Text("Why it was denied or not sent."),
@@ -200,10 +197,23 @@ func listActivity(ctx context.Context, engine *flow.Engine, limit uint32, before
 			item.Reason = string(activity.Fault.Code) + ": " + activity.Fault.Message
 		}
 		view.Activities = append(view.Activities, item)
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", item.CreatedAt, item.ProposalID, item.Tool, item.State, item.Outcome)))
+		lines = append(lines, strings.Join([]string{item.CreatedAt, item.ProposalID, item.Tool, activityWords(activity)}, " "))
 	}
 	if len(found) > 0 && len(found) == int(limit) {
 		view.NextBefore = found[len(found)-1].ProposalID
 	}
 	return tools.Result{Text: strings.Join(lines, "\n"), Structured: view}, nil
+}
+
+// activityWords say where a proposal stands: why it was not executed, or what
+// the execution came to.
+func activityWords(activity propose.Activity) string {
+	if words := tools.StateWords(activity.State, activity.Fault); words != "" {
+		return words
+	}
+	words := string(activity.State) + ": " + string(activity.Outcome)
+	if activity.Outcome == propose.NothingSent && activity.Fault != nil {
+		words += " (" + activity.Fault.Message + ")"
+	}
+	return words
 }

@@ -21,8 +21,6 @@ func Tools(engine *flow.Engine, withheld *fault.Fault) []tools.Tool {
 	return []tools.Tool{overviewTool(engine, withheld), limitsTool(engine), receiptTool(engine), activityTool(engine), cancelTool(engine)}
 }
 
-func checkNothing(raw json.RawMessage) error { return intent.Decode(raw, &struct{}{}) }
-
 // maxShownTokens bounds a listing; a wallet can be flooded with tokens.
 const maxShownTokens = 100
 
@@ -65,7 +63,7 @@ func overviewTool(engine *flow.Engine, withheld *fault.Fault) tools.Tool {
 			"limits":         tools.LimitsRef,
 		}, "amount", "network", "limits"),
 		Hints: tools.Hints{ReadOnly: true, Idempotent: true, OpenWorld: true},
-		Check: checkNothing,
+		Check: tools.CheckNothing,
 		Handle: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 			return showOverview(ctx, engine, withheld)
 		},
@@ -145,7 +143,7 @@ func limitsTool(engine *flow.Engine) tools.Tool {
 			"uncapped_tokens_allowed": tools.Flag("Whether tokens without a cap may leave; then no limit applies to them."),
 		}, "amount", "network", "limits"),
 		Hints: tools.Hints{ReadOnly: true, Idempotent: true},
-		Check: checkNothing,
+		Check: tools.CheckNothing,
 		Handle: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 			return showLimits(ctx, engine)
 		},
@@ -172,7 +170,7 @@ func showLimits(ctx context.Context, engine *flow.Engine) (tools.Result, error) 
 	for _, mint := range signer.Capped {
 		view.CappedMints = append(view.CappedMints, cappedMint{Mint: intent.AssetText(mint.Address), Name: mint.Name, Decimals: mint.Decimals})
 	}
-	lines := append([]string{"Network: " + view.Network.Label}, tools.LimitLines(view.Limits)...)
+	lines := append([]string{"Network: " + view.Network.Label}, tools.LimitLines(view.Limits, signer.Capped)...)
 	if view.OwnCaps.PerTransaction != nil {
 		lines = append(lines, "mcpd's own cap per transaction: "+view.OwnCaps.PerTransaction.Amount+" SOL")
 	}
@@ -206,7 +204,7 @@ func cancelTool(engine *flow.Engine) tools.Tool {
 		Input:       tools.Object(tools.Properties{"proposal_id": idSchema()}, "proposal_id"),
 		Output: tools.Output(tools.Properties{
 			"proposal_id": tools.Text("The proposal."),
-			"state":       tools.Word("Where it stands now.", "open", "executing", "done", "expired", "cancelled", "denied"),
+			"state":       tools.Word("Where it stands now.", tools.States...),
 		}),
 		Hints: tools.Hints{Idempotent: true},
 		Check: func(raw json.RawMessage) error { _, err := parse(raw); return err },

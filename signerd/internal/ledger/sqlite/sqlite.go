@@ -42,6 +42,12 @@ CREATE TABLE meta (
 ) WITHOUT ROWID;
 INSERT INTO meta VALUES ('newest', 0);
 
+CREATE TABLE anchor (
+	id   INTEGER PRIMARY KEY CHECK (id = 1),
+	seq  BLOB NOT NULL,
+	hash BLOB NOT NULL
+);
+
 CREATE TABLE proposal (
 	seq         INTEGER PRIMARY KEY,
 	id          TEXT NOT NULL UNIQUE,
@@ -161,7 +167,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 func connect(ctx context.Context, path string) (*Store, error) {
 	lock, err := lockfile.Acquire(path + ".lock")
 	if errors.Is(err, lockfile.ErrHeld) {
-		return nil, locked("another signerd has the ledger open", err)
+		return nil, fmt.Errorf("signerd is already running for this state folder; signerd status shows it: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock ledger: %w", err)

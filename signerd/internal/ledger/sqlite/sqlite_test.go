@@ -19,6 +19,7 @@ import (
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
+	"countersign/shared/lockfile"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/effects"
@@ -211,7 +212,7 @@ func execute(path, statement string) error {
 
 func TestRefuseSecondOpener(t *testing.T) {
 	_, path := create(t)
-	if _, err := sqlite.Open(t.Context(), path); !fault.Is(err, fault.StateLocked) {
+	if _, err := sqlite.Open(t.Context(), path); !errors.Is(err, lockfile.ErrHeld) {
 		t.Errorf("a second opener got %v", err)
 	}
 	if _, err := sqlite.Create(t.Context(), path); err == nil {

@@ -13,7 +13,7 @@ const mostTogether = 128
 
 // job is one caller's work inside a shared transaction.
 type job struct {
-	ctx  context.Context //nolint:containedctx // a message between two goroutines, gone when answered
+	ctx  context.Context // a message between two goroutines, gone when answered
 	run  func(*session) error
 	done chan error
 }
