@@ -89,5 +89,5 @@ dev-stop: ## stop what dev-start began
 check: ## what CI runs
 	.ci/run
 
-clean: ## remove what building and running leaves behind
+clean: dev-stop ## stop what dev-start began, and remove what building and running leaves behind
 	rm -rf bin bench .dev scripts/devchain/node_modules scripts/e2e/clients/node_modules
