@@ -1,7 +1,6 @@
 // Package stack runs the whole of Countersign on this machine: local chain,
 // Bags sandbox, signerd and mcpd as real processes, in one folder. The
-// demonstration, the development setup, the benchmark and the end-to-end tests
-// use it. It promises that nothing it started survives Close.
+// demonstration, the development setup and the end-to-end tests use it. It promises that nothing it started survives Close.
 package stack
 
 import (

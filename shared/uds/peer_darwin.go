@@ -12,7 +12,7 @@ func peerOf(descriptor int) (Peer, error) {
 	}
 	peer := Peer{UID: credentials.Uid, GID: credentials.Groups[0]}
 	if pid, err := unix.GetsockoptInt(descriptor, unix.SOL_LOCAL, unix.LOCAL_PEERPID); err == nil {
-		peer.PID = int32(pid)
+		peer.PID = int32(pid) //nolint:gosec // G115: a process id of this system has 32 bits.
 	}
 	return peer, nil
 }

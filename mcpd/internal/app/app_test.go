@@ -22,7 +22,7 @@ func TestSwapInTwoCalls(t *testing.T) {
 	if !strings.HasPrefix(preview.text(), "NOTHING HAS BEEN SIGNED OR SENT.") {
 		t.Errorf("preview begins %q", preview.text()[:40])
 	}
-	for _, want := range []string{"LOCAL — test funds", code, worldtest.Token.String(), "a note of the signer", "Limits left"} {
+	for _, want := range []string{"LOCAL — test funds", code, worldtest.Token.String(), "a note of the signer", "class guarded — the chain itself enforces these bounds"} {
 		if !strings.Contains(preview.text(), want) {
 			t.Errorf("preview lacks %q:\n%s", want, preview.text())
 		}
@@ -381,7 +381,7 @@ func TestModernEra(t *testing.T) {
 
 func TestMainExitCodes(t *testing.T) {
 	for want, args := range map[int][]string{
-		0: {"version"},
+		0: {},
 		1: {"config", "check", "--config", "/nonexistent/mcpd.toml"},
 		2: {"serve"},
 	} {
@@ -389,7 +389,7 @@ func TestMainExitCodes(t *testing.T) {
 			t.Errorf("mcpd %v = %d, want %d", args, got, want)
 		}
 	}
-	for _, args := range [][]string{{}, {"frobnicate"}, {"serve", "--http"}, {"version", "x"}, {"config"}} {
+	for _, args := range [][]string{{"frobnicate"}, {"serve", "--http"}, {"version", "x"}, {"config"}} {
 		if got := Main(args, strings.NewReader(""), io.Discard, io.Discard); got != 2 {
 			t.Errorf("mcpd %v = %d, want 2", args, got)
 		}

@@ -111,7 +111,9 @@ func TestTiersAndDenial(t *testing.T) {
 	if human.IsError || human.at("status") != "needs_person" || !strings.Contains(human.text(), "person's approval") {
 		t.Errorf("human: %s", human.raw)
 	}
-	world.Signer.Set(func(r *worldtest.Rules) { r.Deny = fault.New(fault.PolicyDenied, "this recipient is denied") })
+	world.Signer.Set(func(r *worldtest.Rules) {
+		r.Deny, r.DenyRules = fault.New(fault.PolicyDenied, "this recipient is denied"), []string{"test-rule", "builtin"}
+	})
 	denied := c.fails("bags_execute_trade", trade("0.01"), "authorization_rejected", "policy_denied")
 	if denied.at("status") != "denied" || denied.at("rules", 0) != "test-rule" {
 		t.Errorf("denied: %s", denied.raw)

@@ -11,6 +11,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"countersign/mcpd/internal/bags"
@@ -132,7 +134,7 @@ func (e *Engine) write(ctx context.Context, meant intent.Intent, caller Caller, 
 		return Result{}, withCost(fault.From(err), bounds)
 	}
 	result.Proposal, result.Denial, err = e.Signer.Propose(ctx, ready.batch, caller.ClientName, correlation)
-	if result.Denial != nil {
+	if result.Denial != nil && slices.ContainsFunc(result.Denial.Rules, isAmountCap) {
 		result.Denial.Fault = withCost(result.Denial.Fault, bounds)
 	}
 	if err != nil || result.Denial != nil || result.Proposal.Tier != propose.TierAuto {
@@ -140,6 +142,9 @@ func (e *Engine) write(ctx context.Context, meant intent.Intent, caller Caller, 
 	}
 	return e.execute(ctx, result, result.Proposal.Code, ready.batch, worst, caller, correlation, log)
 }
+
+// isAmountCap recognises the signer's rules that bound an amount.
+func isAmountCap(rule string) bool { return strings.HasPrefix(rule, "caps.per_") }
 
 // withCost adds to a refusal by a cap what the amount was made of: whoever asked
 // for exactly the cap did not think of fees and rent.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"countersign/mcpd/internal/caps"
@@ -54,6 +55,16 @@ func Named(view AmountView) string {
 		return view.Amount + " SOL"
 	}
 	return view.Amount + " of " + view.Mint
+}
+
+// plus adds amounts to show. A sum that no u64 holds is more than any wallet
+// has, and stays at the highest.
+func plus(units ...amount.Units) amount.Units {
+	sum, err := amount.Sum(units...)
+	if err != nil {
+		return math.MaxUint64
+	}
+	return sum
 }
 
 func sol(units amount.Units) string { return units.Decimal(amount.SOLDecimals) }
@@ -118,14 +129,14 @@ type costs struct {
 func costsOf(proposal propose.Proposal) costs {
 	c := costs{simulated: true}
 	for _, effects := range proposal.Effects {
-		c.fee += effects.BaseFee + effects.PriorityFee
-		c.tip += effects.Tip
-		c.kept += effects.Rent.Less(effects.RentReturned)
-		c.lent += min(effects.RentReturned, effects.Rent)
+		c.fee = plus(c.fee, effects.BaseFee, effects.PriorityFee)
+		c.tip = plus(c.tip, effects.Tip)
+		c.kept = plus(c.kept, effects.Rent.Less(effects.RentReturned))
+		c.lent = plus(c.lent, min(effects.RentReturned, effects.Rent))
 		c.simulated = c.simulated && effects.Simulated
 		for _, change := range effects.Changes {
 			if change.Mint == amount.SOL {
-				c.out, c.in = c.out+change.Out, c.in+change.In
+				c.out, c.in = plus(c.out, change.Out), plus(c.in, change.In)
 			}
 		}
 	}
@@ -161,11 +172,14 @@ func costLines(proposal propose.Proposal) []string {
 // expected is the net of the whole batch in SOL. It is for reading only: the
 // caps never set an inflow against an outflow.
 func (c costs) expected() string {
-	leaves := c.fee + c.tip + c.kept
+	leaves := plus(c.fee, c.tip, c.kept)
+	if !c.simulated && leaves == 0 {
+		return "no costs expected"
+	}
 	if !c.simulated {
 		return "costs of " + sol(leaves) + " expected"
 	}
-	leaves += c.out
+	leaves = plus(leaves, c.out)
 	if c.in > leaves {
 		return sol(c.in-leaves) + " expected to arrive, costs taken off"
 	}

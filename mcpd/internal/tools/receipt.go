@@ -24,7 +24,10 @@ func renderReceipt(receipt propose.Receipt, meant intent.Intent, capped []caps.M
 	if receipt.Replayed {
 		lines = append(lines, "REPLAYED: this call executed nothing; this is the stored receipt of an earlier execution.")
 	}
-	lines = append(lines, outcomeWords(receipt))
+	if receipt.Outcome != propose.NothingSent || receipt.Fault != nil {
+		// Otherwise the fault says it already.
+		lines = append(lines, outcomeWords(receipt))
+	}
 	lines = append(lines, receiptLines(receipt, meant, capped)...)
 	result.Text = strings.Join(lines, "\n")
 	return result
@@ -208,7 +211,7 @@ func totals(transactions ...propose.TransactionReceipt) []moved {
 				at = len(sums)
 				sums = append(sums, moved{mint: change.Mint, decimals: change.Decimals})
 			}
-			sums[at].out, sums[at].in = sums[at].out+change.Out, sums[at].in+change.In
+			sums[at].out, sums[at].in = plus(sums[at].out, change.Out), plus(sums[at].in, change.In)
 		}
 	}
 	return sums
@@ -230,7 +233,7 @@ func (m moved) String() string {
 func sumLines(receipt propose.Receipt) []string {
 	fees := amount.Units(0)
 	for _, tx := range receipt.Transactions {
-		fees += tx.Fee
+		fees = plus(fees, tx.Fee)
 	}
 	var lines []string
 	for _, sum := range totals(receipt.Transactions...) {

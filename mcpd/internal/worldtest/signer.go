@@ -35,6 +35,7 @@ type Rules struct {
 	Tier           signerv1.Tier
 	Outcome        signerv1.Outcome
 	Deny           *fault.Fault
+	DenyRules      []string
 	Cluster        string
 	CappedToken    bool
 	AllowUncapped  bool
@@ -60,6 +61,7 @@ const (
 func newSigner(node *Node) *Signer {
 	return &Signer{node: node, resume: make(chan struct{}), rules: Rules{
 		Tier: signerv1.Tier_TIER_CONFIRM, Outcome: signerv1.Outcome_OUTCOME_LANDED, Cluster: "local", PerTransaction: 100_000_000,
+		DenyRules: []string{"test-rule"},
 	}}
 }
 
@@ -158,7 +160,7 @@ func (s *Signer) Propose(_ context.Context, request *signerv1.ProposeRequest) (*
 	if s.rules.Deny != nil {
 		p.state = signerv1.ProposalState_PROPOSAL_STATE_DENIED
 		return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Denied{Denied: &signerv1.Denial{
-			Fault: faultgrpc.ToWire(s.rules.Deny), Rules: []string{"test-rule"}, Limits: s.limits(), ProposalId: p.id,
+			Fault: faultgrpc.ToWire(s.rules.Deny), Rules: s.rules.DenyRules, Limits: s.limits(), ProposalId: p.id,
 		}}}, nil
 	}
 	p.code = fmt.Sprintf("CODE%08d", len(s.proposals))
@@ -169,6 +171,7 @@ func (s *Signer) Propose(_ context.Context, request *signerv1.ProposeRequest) (*
 	for i := range request.GetTransactions() {
 		answer.Effects = append(answer.Effects, &signerv1.Effects{
 			Class: signerv1.Class_CLASS_GUARDED, Simulated: i == 0, BaseFee: solana.LamportsPerSignature, Changes: changes(request.GetBounds()),
+			Rent: request.GetBounds().GetMaxRent(), Payments: payments(request.GetBounds()),
 			Findings: []*signerv1.Finding{{Code: "note", Text: "a note of the signer"}},
 		})
 	}
@@ -190,6 +193,27 @@ func changes(bounds *signerv1.Bounds) []*signerv1.AssetChange {
 		out = append(out, &signerv1.AssetChange{Mint: asset.GetMint(), Decimals: decimals(asset.GetMint()), In: asset.GetAmount()})
 	}
 	return out
+}
+
+func payments(bounds *signerv1.Bounds) []*signerv1.Payment {
+	var out []*signerv1.Payment
+	for _, recipient := range bounds.GetRecipients() {
+		for _, asset := range bounds.GetMaxOut() {
+			out = append(out, &signerv1.Payment{Recipient: recipient, Mint: asset.GetMint(), Amount: asset.GetAmount()})
+		}
+	}
+	return out
+}
+
+// stored is the receipt of a proposal, which says little where none was made.
+func (s *Signer) stored(p *proposal) *signerv1.Receipt {
+	if p.receipt != nil {
+		return proto.CloneOf(p.receipt)
+	}
+	return &signerv1.Receipt{
+		ProposalId: p.id, Tool: p.request.GetIntent().GetTool(), Outcome: signerv1.Outcome_OUTCOME_NOTHING_SENT,
+		Network: s.network(), Rules: []string{"builtin", "test-rule"},
+	}
 }
 
 func (s *Signer) byCode(code string) *proposal {
@@ -303,12 +327,9 @@ func (s *Signer) GetReceipt(_ context.Context, request *signerv1.GetReceiptReque
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.proposals {
-		if p.receipt == nil {
-			continue
-		}
 		signed := len(p.receipt.GetTransactions()) > 0 && string(p.receipt.GetTransactions()[0].GetSignature()) == string(request.GetSignature())
 		if p.id == request.GetProposalId() || p.code == request.GetCode() || signed {
-			return &signerv1.GetReceiptResponse{Receipt: proto.CloneOf(p.receipt)}, nil
+			return &signerv1.GetReceiptResponse{Receipt: s.stored(p)}, nil
 		}
 	}
 	return nil, faultgrpc.ToStatus(fault.New(fault.NotFound, "there is no such receipt"))
@@ -328,7 +349,7 @@ func (s *Signer) ListActivity(_ context.Context, request *signerv1.ListActivityR
 		}
 		answer.Activities = append(answer.Activities, &signerv1.Activity{
 			ProposalId: p.id, Tool: p.request.GetIntent().GetTool(), ArgumentsJson: p.request.GetIntent().GetArgumentsJson(),
-			State: p.state, Outcome: p.receipt.GetOutcome(), CreatedAt: timestamppb.Now(),
+			State: p.state, Outcome: s.stored(p).GetOutcome(), CreatedAt: timestamppb.Now(),
 		})
 	}
 	return answer, nil

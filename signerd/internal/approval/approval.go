@@ -2,7 +2,7 @@
 // authorises one execution of one intent in one session: taking it is one
 // durable compare-and-swap, and whatever happens afterwards it stays taken.
 //
-// flow imports it; ledger takes its Grant. It promises that only the SHA-256
+// flow and server import it; ledger takes its Grant. It promises that only the SHA-256
 // of a code is stored, that of any number of callers with one code exactly one
 // gets a Grant, and that a code shown with another intent or in another
 // session is void from then on.

@@ -2,7 +2,7 @@
 // tables, balances, rent, simulation. It only reads, at commitment confirmed,
 // and believes an answer only in the exact shape that the method promises.
 //
-// guard, effects, judge, flow and app import it. It promises that an answer
+// effects, judge, flow and app import it. It promises that an answer
 // that cannot be read is a fault, never a zero, and that no fault holds the
 // address of a node.
 package chain

@@ -3,7 +3,7 @@
 // as a blob that this package sealed; unlocked, its seed lies in memory that
 // is neither swapped nor dumped.
 //
-// flow signs and app manages keys through it. It promises invariant I5: no
+// flow signs and app manages keys through it; submit takes its Signed. It promises invariant I5: no
 // secret in any error, log, argument or environment variable; and that it
 // signs only what a ledger.Reservation holds. There is no function that signs
 // bytes.

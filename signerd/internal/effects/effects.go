@@ -3,7 +3,7 @@
 // whether simulation agrees. It reads bytes and state that were fetched for
 // it, and asks nobody.
 //
-// judge builds Effects; policy, approval and flow read them. It promises that
+// judge builds Effects; policy, approval, flow and server read them. It promises that
 // nothing is netted below zero, that every account that can change is
 // explained or refused, and that a transaction is called guarded only if the
 // guard in its final bytes covers everything that is exposed.

@@ -101,6 +101,9 @@ func receiptOf(p approval.Proposal) (Receipt, error) {
 		if p.State == approval.Executing {
 			receipt.Outcome = InProgress
 		}
+		if p.Denied != nil {
+			receipt.Fault = storedFault(p.Denied)
+		}
 		return receipt, nil
 	}
 	var receipt Receipt

@@ -3,8 +3,8 @@
 // one door: what policy, ledger and custody see has passed through it, and the
 // bytes that are signed are the bytes that were judged last.
 //
-// policy, approval, ledger and flow import it. Its errors are faults; one of
-// class authorization_rejected is a refusal that no policy lifts.
+// policy, ledger, flow and app import it. Its errors are faults; one of class
+// authorization_rejected is a refusal that no policy lifts.
 package judge
 
 import (

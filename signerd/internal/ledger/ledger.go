@@ -2,7 +2,7 @@
 // worst case is reserved here, against every cap at once and durably; it is
 // given back only when it is proven that it was not spent.
 //
-// flow imports it; custody takes its Reservation. It promises invariant I2: in
+// flow imports it; custody takes its Reservation, submit its Outcome. It promises invariant I2: in
 // every window, what is reserved, settled or of unknown outcome is at most the
 // cap, at every instant, across concurrency, restarts and crashes.
 package ledger

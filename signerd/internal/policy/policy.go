@@ -2,7 +2,7 @@
 // the tier of consent that each transaction needs. It is data in, decision
 // out: no clock, no network, no file. Everything that no rule allows is denied.
 //
-// approval, ledger, flow and app import it. It promises that every decision
+// approval, ledger, flow, server and app import it. It promises that every decision
 // carries the names of the rules that made it, that a deny cannot be
 // outweighed, and that of several tiers the strictest holds.
 package policy

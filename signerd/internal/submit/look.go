@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"countersign/shared/jsonrpc"
@@ -47,6 +48,38 @@ func (n *node) signatureStatus(ctx context.Context, id solana.Signature, history
 	return s, nil
 }
 
+// historyPage is how many of the payer's newest transactions are looked
+// through. One whose time has just run out is among them.
+const historyPage = 1000
+
+// codeNoMethod is the answer of a node that does not have a method.
+const codeNoMethod = -32601
+
+// listed looks for the transaction in the node's history of its payer, which
+// is an index of its own. A node that keeps none says nothing.
+func (n *node) listed(ctx context.Context, payer solana.PublicKey, id solana.Signature) (status, error) {
+	var answer []struct {
+		Signature solana.Signature `json:"signature"`
+		Slot      uint64           `json:"slot"`
+		Err       json.RawMessage  `json:"err"`
+	}
+	err := n.call(ctx, "getSignaturesForAddress", []any{payer.String(), map[string]any{"commitment": "confirmed", "limit": historyPage}}, &answer)
+	if answered := new(jsonrpc.RPCError); errors.As(err, &answered) && answered.Code == codeNoMethod {
+		return status{}, nil
+	}
+	for _, entry := range answer {
+		if entry.Signature != id {
+			continue
+		}
+		found := status{known: true, slot: entry.Slot, settled: true}
+		if !txerror.IsNone(entry.Err) {
+			found.failed = entry.Err
+		}
+		return found, nil
+	}
+	return status{}, err
+}
+
 func (n *node) finalizedHeight(ctx context.Context) (uint64, error) {
 	var height uint64
 	err := n.call(ctx, "getBlockHeight", []any{map[string]any{"commitment": "finalized"}}, &height)
@@ -58,7 +91,8 @@ type view struct {
 	status status
 	// absent says that this node, whose finalized chain is past the last
 	// height at which the transaction could land, does not have it: neither in
-	// its statuses with history nor among its transactions.
+	// its statuses with history nor among its transactions nor in its history
+	// of the payer.
 	absent bool
 	err    error
 }
@@ -80,11 +114,27 @@ func (a *attempt) see(ctx context.Context, n *node) view {
 	switch {
 	case err != nil:
 		return view{err: err}
-	case meta == nil:
-		return view{absent: true}
+	case meta != nil:
+		// The status was hidden, but the transaction is there.
+		return view{status: meta.status()}
 	}
-	// The status was hidden, but the transaction is there.
-	return view{status: meta.status()}
+	found, err = n.listed(ctx, a.payer(), a.id)
+	switch {
+	case err != nil:
+		return view{err: err}
+	case found.known:
+		return view{status: found}
+	}
+	return view{absent: true}
+}
+
+// payer is who pays the fee, and so has the transaction in its history.
+func (a *attempt) payer() solana.PublicKey {
+	tx, err := solana.ParseTransaction(a.raw)
+	if err != nil {
+		return a.options.Wallet
+	}
+	return tx.Message.Keys[0]
 }
 
 // look asks every node at once. One that has the transaction settled is

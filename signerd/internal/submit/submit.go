@@ -2,7 +2,7 @@
 // It has RPC clients of its own, so that what judged a transaction and what
 // reports on it share nothing but the node's address.
 //
-// flow imports it. It promises invariant I7: nothing is called sent-and-failed
+// flow, server and app import it. It promises invariant I7: nothing is called sent-and-failed
 // that may still land; "expired" is said only when it is proven; "landed" only
 // at confirmed commitment or better; and it only ever sends the very bytes
 // that were signed.

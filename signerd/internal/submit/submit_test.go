@@ -34,8 +34,10 @@ type fakeChain struct {
 	height uint64
 	status any
 	meta   any
-	sent   []string
-	asked  []string
+	// history is what getSignaturesForAddress answers.
+	history any
+	sent    []string
+	asked   []string
 	// options are those of the first send.
 	options map[string]any
 }
@@ -82,6 +84,8 @@ func (c *fakeChain) answer(w http.ResponseWriter, r *http.Request) {
 		result = map[string]any{"context": map[string]any{"slot": 1}, "value": []any{c.status}}
 	case "getTransaction":
 		result = c.meta
+	case "getSignaturesForAddress":
+		result = c.history
 	}
 	respond(w, map[string]any{"jsonrpc": "2.0", "id": got.ID, "result": result})
 }
@@ -325,6 +329,10 @@ func TestProveExpiry(t *testing.T) {
 		"processed only": {func(c *fakeChain) {
 			c.height, c.status = lastValid+1, map[string]any{"slot": 5, "err": nil, "confirmationStatus": "processed"}
 		}, Unknown},
+		"status and transaction hidden": {func(c *fakeChain) {
+			c.height = lastValid + 1
+			c.history = []any{map[string]any{"signature": theID().String(), "slot": 77, "err": nil}}
+		}, Landed},
 		"status hidden": {func(c *fakeChain) { c.height, c.meta = lastValid+1, honestMeta(nil) }, Landed},
 		"status late":   {func(c *fakeChain) { c.height, c.status, c.meta = lastValid+1, confirmed(77, nil), honestMeta(nil) }, Landed},
 	} {

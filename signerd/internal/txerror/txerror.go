@@ -1,7 +1,7 @@
 // Package txerror puts a failed transaction into words. The same number means
 // different things to different programs, so a code is always read with the
-// table of the program that failed, found in the log. chain (simulation) and
-// submit (what landed) import it; it is pure and trusts none of its input.
+// table of the program that failed, found in the log. chain (simulation), judge
+// and submit (what landed) import it; it is pure and trusts none of its input.
 package txerror
 
 import (
