@@ -8,5 +8,5 @@ lint=$(scripts/make/tool.sh lint)
 "$lint" config verify
 for system in linux darwin; do
 	echo "lint for $system"
-	GOOS=$system CGO_ENABLED=0 "$lint" run ./...
+	GOOS=$system CGO_ENABLED=0 "$lint" run --allow-parallel-runners ./...
 done

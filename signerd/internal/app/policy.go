@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -29,19 +30,20 @@ func loadPolicy(cfg config.Config) (*policy.Policy, error) {
 }
 
 func readPolicy(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("policy file %s cannot be read; 'signerd init' writes a safe one", path)
 	}
+	defer file.Close()
 	if err := uds.CheckUnsharedFile(path); err != nil {
 		return nil, fmt.Errorf("the policy decides what may be spent: %w", err)
 	}
-	if info.Size() > maxPolicy {
-		return nil, fmt.Errorf("policy file %s is larger than %d bytes", path, maxPolicy)
-	}
-	raw, err := os.ReadFile(path)
+	raw, err := io.ReadAll(io.LimitReader(file, maxPolicy+1))
 	if err != nil {
 		return nil, fmt.Errorf("policy file %s cannot be read", path)
+	}
+	if len(raw) > maxPolicy {
+		return nil, fmt.Errorf("policy file %s is larger than %d bytes", path, maxPolicy)
 	}
 	return raw, nil
 }
@@ -119,7 +121,7 @@ func (c *console) describePolicy(path string, rules *policy.Policy) error {
 			asset.PerTransaction.Decimal(asset.Decimals), asset.PerSession.Decimal(asset.Decimals), asset.PerDay.Decimal(asset.Decimals))
 	}
 	fmt.Fprintf(c.out, "consent: %s by default, %s for unguarded transactions, %s for new recipients\n", rules.Tier(), rules.Unguarded(), rules.NewRecipient())
-	if line, any := rules.Auto(); any {
+	if line, some := rules.Auto(); some {
 		fmt.Fprintf(c.out, "AUTO: %s is signed on the first call, without a code\n", line)
 	}
 	if rules.AllowUncappedTokens() {

@@ -2,11 +2,12 @@ package flow_test
 
 import (
 	"context"
-	"countersign/scripts/localnet"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"countersign/scripts/localnet"
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"

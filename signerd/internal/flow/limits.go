@@ -56,4 +56,4 @@ func windows(p *policy.Policy, usage policy.Usage, withSession bool) []Window {
 }
 
 // count writes a number of transactions where amounts stand.
-func count(n int) amount.Units { return amount.Units(max(n, 0)) } //nolint:gosec // G115: not negative here.
+func count(n int) amount.Units { return amount.Units(max(n, 0)) }

@@ -115,4 +115,4 @@ func receiptOf(p approval.Proposal) (Receipt, error) {
 
 // count32 is a count as receipts and progress carry it. Counts here are of
 // transactions of a batch, open ones or sessions, and never negative.
-func count32(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) } //nolint:gosec // G115: bounded on both sides.
+func count32(n int) uint32 { return uint32(min(max(n, 0), math.MaxInt32)) }
