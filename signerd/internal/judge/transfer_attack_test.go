@@ -137,7 +137,7 @@ func TestTransferDoesNotWrap(t *testing.T) {
 		s, friend, thief := startAttack(t)
 		account := stranger(2)
 		s.place(held(account, solana.WrappedSOL, wallet, 0)) // What the node says.
-		raw := s.unsigned(decodetest.Transfer(wallet, friend, 1), decodetest.Transfer(wallet, account, most))
+		raw := s.unsigned(decodetest.Transfer(wallet, friend, 1), decodetest.Transfer(wallet, account, most), decodetest.SyncNative(account))
 		s.refuses(raw, paying(amount.SOL, 1, friend), fault.TransactionRefused)
 
 		s.place(held(account, solana.WrappedSOL, thief, 0)) // What is there.
