@@ -170,7 +170,7 @@ func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s
 	operatorServer := newServer(cfg.Sockets.OperatorUIDs, operator.Table, logger)
 	operator.New(f, operator.About{KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version}).Register(operatorServer)
 
-	cluster, genesis := f.Policy.Network()
+	cluster, genesis := f.Policy().Network()
 	logger.LogAttrs(ctx, slog.LevelInfo, "signerd is ready",
 		slog.String(logging.KeyWallet, f.Wallet().String()), slog.String(logging.KeyCluster, cluster), slog.String(logging.KeyGenesis, genesis.String()),
 		slog.String(logging.KeyBackend, s.vault.Backend()), slog.String(logging.KeyAgentSocket, cfg.AgentSocket()),

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"countersign/shared/fault"
+	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 )
 
@@ -39,7 +40,7 @@ func (f *Flow) Execute(ctx context.Context, c Confirmed, tell func(Progress)) (R
 	if err != nil {
 		return Receipt{}, err
 	}
-	grant, err := f.Book.Consume(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
+	grant, err := f.stages.Book.Consume(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
 	if err != nil {
 		release()
 		if errors.Is(err, approval.ErrAlreadyUsed) {
@@ -53,7 +54,7 @@ func (f *Flow) Execute(ctx context.Context, c Confirmed, tell func(Progress)) (R
 
 // used returns the stored receipt of a code that was used before.
 func (f *Flow) used(ctx context.Context, c Confirmed) (Receipt, bool, error) {
-	proposal, err := f.Book.Peek(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
+	proposal, err := f.stages.Book.Peek(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
 	if err != nil {
 		return Receipt{}, false, err
 	}
@@ -91,7 +92,7 @@ func (f *Flow) runDetached(ctx context.Context, c Confirmed, grant approval.Gran
 
 // ReceiptByProposal finds a stored outcome.
 func (f *Flow) ReceiptByProposal(ctx context.Context, id string) (Receipt, error) {
-	proposal, err := f.Book.Get(ctx, id)
+	proposal, err := f.stages.Book.Get(ctx, id)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -100,9 +101,42 @@ func (f *Flow) ReceiptByProposal(ctx context.Context, id string) (Receipt, error
 
 // ReceiptByCode finds the outcome of the proposal that a code was given for.
 func (f *Flow) ReceiptByCode(ctx context.Context, code string) (Receipt, error) {
-	proposal, err := f.Book.ByCode(ctx, code)
+	proposal, err := f.stages.Book.ByCode(ctx, code)
 	if err != nil {
 		return Receipt{}, err
 	}
 	return receiptOf(proposal)
+}
+
+// ReceiptBySignature finds the outcome that a transaction belongs to.
+func (f *Flow) ReceiptBySignature(ctx context.Context, id solana.Signature) (Receipt, error) {
+	proposal, err := f.stages.Ledger.BySignature(ctx, id)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return f.ReceiptByProposal(ctx, proposal)
+}
+
+// Activity is a proposal with what became of it.
+type Activity struct {
+	Proposal approval.Proposal
+	Receipt  Receipt
+}
+
+// Activities lists up to limit proposals, newest first, from before the given
+// one if that is set.
+func (f *Flow) Activities(ctx context.Context, limit int, before string) ([]Activity, error) {
+	proposals, err := f.stages.Book.List(ctx, limit, before)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Activity, 0, len(proposals))
+	for _, proposal := range proposals {
+		receipt, err := receiptOf(proposal)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Activity{proposal, receipt})
+	}
+	return list, nil
 }

@@ -67,7 +67,7 @@ func (e *execution) start(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if proposal.PolicyVersion != e.flow.Policy.Version() {
+	if proposal.PolicyVersion != e.flow.stages.Policy.Version() {
 		return fault.New(fault.CodeVoid, "the policy has changed since this was proposed")
 	}
 	if n := len(e.confirmed.Transactions); n == 0 || n > batchLimit || (n > 1 && len(proposal.Bounds.MaxOut) > 0) {
@@ -102,11 +102,11 @@ func (e *execution) step(ctx context.Context, i int) error {
 // judge has the fresh bytes judged against the bounds that were confirmed.
 func (e *execution) judge(ctx context.Context, i int) (judge.Judged, error) {
 	proposal := e.grant.Proposal()
-	inFlight, _, err := e.flow.Ledger.InFlight(ctx)
+	inFlight, _, err := e.flow.stages.Ledger.InFlight(ctx)
 	if err != nil {
 		return judge.Judged{}, err
 	}
-	judged, err := e.flow.Judge.Judge(ctx, e.confirmed.Transactions[i], judge.Request{
+	judged, err := e.flow.stages.Judge.Judge(ctx, e.confirmed.Transactions[i], judge.Request{
 		Flow: proposal.Flow, Bounds: e.share.of(i), InFlight: inFlight,
 	})
 	if err != nil {
@@ -115,11 +115,11 @@ func (e *execution) judge(ctx context.Context, i int) (judge.Judged, error) {
 	if err := e.share.spend(judged); err != nil {
 		return judge.Judged{}, err
 	}
-	usage, err := e.flow.Ledger.Usage(ctx, proposal.Session, time.Now())
+	usage, err := e.flow.stages.Ledger.Usage(ctx, proposal.Session, time.Now())
 	if err != nil {
 		return judge.Judged{}, err
 	}
-	decision := e.flow.Policy.Evaluate(proposal.Flow, []judge.Judged{judged}, usage)
+	decision := e.flow.stages.Policy.Evaluate(proposal.Flow, []judge.Judged{judged}, usage)
 	if refused := decision.Fault(); refused != nil {
 		return judge.Judged{}, refused
 	}
@@ -132,14 +132,14 @@ func (e *execution) judge(ctx context.Context, i int) (judge.Judged, error) {
 // reserve holds the worst case in the ledger and records it: invariant I1 is
 // that both are durable before sign is reached.
 func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (ledger.Reservation, uint64, error) {
-	height, err := e.flow.Chain.BlockHeight(ctx, "confirmed")
+	height, err := e.flow.stages.Chain.BlockHeight(ctx, "confirmed")
 	if err != nil {
 		return ledger.Reservation{}, 0, err
 	}
 	// The node accepts the blockhash at this height, so it is at most that
 	// old; what the builder said about its age is not needed.
 	lastValid := height + solana.BlockhashLifetime
-	reservation, err := e.flow.Ledger.Reserve(ctx, e.grant, judged, e.flow.Policy, i, lastValid, time.Now())
+	reservation, err := e.flow.stages.Ledger.Reserve(ctx, e.grant, judged, e.flow.stages.Policy, i, lastValid, time.Now())
 	if err != nil {
 		return ledger.Reservation{}, 0, err
 	}
@@ -162,11 +162,11 @@ func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (le
 
 // sign makes the signature and stores the signed bytes before they can be sent.
 func (e *execution) sign(ctx context.Context, reservation ledger.Reservation) (custody.Signed, error) {
-	signed, err := e.flow.Signer.Sign(reservation)
+	signed, err := e.flow.stages.Signer.Sign(reservation)
 	if err != nil {
 		return custody.Signed{}, err
 	}
-	if err := e.flow.Ledger.RecordSigned(ctx, reservation.ID(), signed.Raw(), signed.ID()); err != nil {
+	if err := e.flow.stages.Ledger.RecordSigned(ctx, reservation.ID(), signed.Raw(), signed.ID()); err != nil {
 		return custody.Signed{}, err
 	}
 	about := e.about()
@@ -181,8 +181,8 @@ func (e *execution) sign(ctx context.Context, reservation ledger.Reservation) (c
 // process. If that fails the hold stays, which errs on the safe side.
 func (e *execution) release(reservation ledger.Reservation, why error) {
 	settlement := ledger.Settlement{Outcome: submit.NothingSent, At: time.Now()}
-	if err := e.flow.Ledger.Settle(e.flow.work, reservation.ID(), settlement); err != nil {
-		e.flow.Logger.LogAttrs(e.flow.work, slog.LevelError, "reservation could not be released",
+	if err := e.flow.stages.Ledger.Settle(e.flow.work, reservation.ID(), settlement); err != nil {
+		e.flow.stages.Logger.LogAttrs(e.flow.work, slog.LevelError, "reservation could not be released",
 			slog.String(logging.KeyReservation, reservation.ID()), slog.String(logging.KeyReason, string(fault.From(why).Code)), logging.Error(err))
 	}
 }
@@ -191,7 +191,7 @@ func (e *execution) release(reservation ledger.Reservation, why error) {
 func (e *execution) send(ctx context.Context, i int, judged judge.Judged, reservation ledger.Reservation, signed custody.Signed, lastValid uint64) {
 	waiting, cancel := context.WithTimeout(ctx, executionTime)
 	defer cancel()
-	result := e.flow.Sender.Submit(waiting, signed, lastValid, func(stage string) { e.tell(stage, i) })
+	result := e.flow.stages.Sender.Submit(waiting, signed, lastValid, func(stage string) { e.tell(stage, i) })
 	wordGuard(&result, judged)
 	entry := transactionReceipt(reservation.ID(), result)
 	if result.Signature.IsZero() {

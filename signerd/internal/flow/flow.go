@@ -57,7 +57,8 @@ type Stages struct {
 
 // Flow runs proposals and executions for one wallet.
 type Flow struct {
-	Stages
+	// stages are for this package alone: no caller has a way to the key.
+	stages Stages
 	// turn holds one token: transactions of one wallet run one at a time, so
 	// that a guard's floor knows what else is under way.
 	turn chan struct{}
@@ -85,7 +86,7 @@ func New(ctx context.Context, stages Stages) (*Flow, error) {
 		return nil, err
 	}
 	work, stop := context.WithCancel(ctx)
-	f := &Flow{Stages: stages, turn: make(chan struct{}, 1), work: work, stop: stop, started: now}
+	f := &Flow{stages: stages, turn: make(chan struct{}, 1), work: work, stop: stop, started: now}
 	f.turn <- struct{}{}
 	if err := f.recover(work); err != nil {
 		stop()
@@ -103,7 +104,10 @@ func (f *Flow) Close() {
 }
 
 // Wallet is the address that this signer signs for.
-func (f *Flow) Wallet() solana.PublicKey { return f.Signer.PublicKey() }
+func (f *Flow) Wallet() solana.PublicKey { return f.stages.Signer.PublicKey() }
+
+// Policy is what decides.
+func (f *Flow) Policy() *policy.Policy { return f.stages.Policy }
 
 // Started is when this process began to serve.
 func (f *Flow) Started() time.Time { return f.started }
@@ -117,8 +121,8 @@ func (f *Flow) Unresolved() uint32 { return f.unresolved.Load() }
 // pinned checks, before every write, that each RPC node still serves the
 // network that the policy names.
 func (f *Flow) pinned(ctx context.Context) error {
-	_, genesis := f.Policy.Network()
-	return f.Chain.CheckGenesis(ctx, genesis)
+	_, genesis := f.stages.Policy.Network()
+	return f.stages.Chain.CheckGenesis(ctx, genesis)
 }
 
 // takeTurn waits for the wallet to be free.

@@ -26,11 +26,11 @@ type Window struct {
 // moment. Without a session only the windows that all sessions share are told.
 func (f *Flow) Limits(ctx context.Context, session string) ([]Window, time.Time, error) {
 	now := time.Now()
-	usage, err := f.Ledger.Usage(ctx, session, now)
+	usage, err := f.stages.Ledger.Usage(ctx, session, now)
 	if err != nil {
 		return nil, now, err
 	}
-	return windows(f.Policy, usage, session != ""), now, nil
+	return windows(f.stages.Policy, usage, session != ""), now, nil
 }
 
 func windows(p *policy.Policy, usage policy.Usage, withSession bool) []Window {

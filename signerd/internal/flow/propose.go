@@ -51,7 +51,7 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 	if err := checkProposed(p); err != nil {
 		return Verdict{}, err
 	}
-	if !f.sessions.admit(p.Session, time.Now(), f.Policy.SessionsPerHour()) {
+	if !f.sessions.admit(p.Session, time.Now(), f.stages.Policy.SessionsPerHour()) {
 		return Verdict{}, fault.New(fault.PolicyDenied, "too many sessions have begun in the last hour (sessions.per_hour)")
 	}
 	about := subject{session: p.Session, correlation: p.Correlation}
@@ -72,7 +72,7 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	verdict.Proposal, verdict.Code, err = f.Book.Open(ctx, draft, time.Now())
+	verdict.Proposal, verdict.Code, err = f.stages.Book.Open(ctx, draft, time.Now())
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -111,14 +111,14 @@ func isRefusal(err error) bool {
 // judgeBatch judges each transaction. Only the first can be simulated now: the
 // others need it to have landed, and are simulated when their turn comes.
 func (f *Flow) judgeBatch(ctx context.Context, p Proposed) ([]judge.Judged, error) {
-	inFlight, _, err := f.Ledger.InFlight(ctx)
+	inFlight, _, err := f.stages.Ledger.InFlight(ctx)
 	if err != nil {
 		return nil, err
 	}
 	share := shares{bounds: p.Bounds, count: len(p.Transactions)}
 	var batch []judge.Judged
 	for i, raw := range p.Transactions {
-		judged, err := f.Judge.Judge(ctx, raw, judge.Request{
+		judged, err := f.stages.Judge.Judge(ctx, raw, judge.Request{
 			Flow: p.Flow, Bounds: share.of(i), Later: i > 0, InFlight: inFlight,
 		})
 		if err != nil {
@@ -135,7 +135,7 @@ func (f *Flow) judgeBatch(ctx context.Context, p Proposed) ([]judge.Judged, erro
 // decide asks the policy, or takes the judge's refusal, and drafts what is stored.
 func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, refusal error) (Verdict, approval.Draft, error) {
 	now := time.Now()
-	usage, err := f.Ledger.Usage(ctx, p.Session, now)
+	usage, err := f.stages.Ledger.Usage(ctx, p.Session, now)
 	if err != nil {
 		return Verdict{}, approval.Draft{}, err
 	}
@@ -144,7 +144,7 @@ func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, ref
 		Tool: p.Tool, Arguments: p.Arguments, Fingerprint: p.Fingerprint,
 		Flow: p.Flow, Bounds: p.Bounds, TTL: codeLifetime,
 	}
-	verdict := Verdict{Limits: windows(f.Policy, usage, true), At: now}
+	verdict := Verdict{Limits: windows(f.stages.Policy, usage, true), At: now}
 	for _, judged := range batch {
 		draft.Digests = append(draft.Digests, judged.Tx().Digest())
 		verdict.Effects = append(verdict.Effects, judged.Effects())
@@ -154,7 +154,7 @@ func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, ref
 		draft.Denied = verdict.Refused
 		return verdict, draft, nil
 	}
-	decision := f.Policy.Evaluate(p.Flow, batch, usage)
+	decision := f.stages.Policy.Evaluate(p.Flow, batch, usage)
 	draft.Decision, draft.Denied = decision, decision.Fault()
 	verdict.Refused, verdict.Tier, verdict.Rules = decision.Fault(), decision.Tier(), decision.Rules()
 	verdict.Charge, err = totalCharge(batch)
@@ -200,12 +200,12 @@ func totalCharge(batch []judge.Judged) (map[solana.PublicKey]amount.Units, error
 // Peek says what a code is good for. Showing an open code with other arguments
 // voids it.
 func (f *Flow) Peek(ctx context.Context, code string, fingerprint [32]byte, session string) (approval.Proposal, error) {
-	return f.Book.Peek(ctx, code, fingerprint, session, time.Now())
+	return f.stages.Book.Peek(ctx, code, fingerprint, session, time.Now())
 }
 
 // Cancel voids an open proposal of the session.
 func (f *Flow) Cancel(ctx context.Context, id, session string) (approval.State, error) {
-	state, err := f.Book.Cancel(ctx, id, session, time.Now())
+	state, err := f.stages.Book.Cancel(ctx, id, session, time.Now())
 	if err != nil {
 		return state, err
 	}

@@ -33,8 +33,8 @@ type subject struct {
 // anchor has the ledger remember the audit log's head, so that records cut off
 // the log are missed when the signer starts again.
 func (f *Flow) anchor(ctx context.Context) error {
-	head := f.Audit.Head()
-	if err := f.Anchor(ctx, head.Seq, head.Hash); err != nil {
+	head := f.stages.Audit.Head()
+	if err := f.stages.Anchor(ctx, head.Seq, head.Hash); err != nil {
 		return fault.New(fault.StateLocked, "the ledger cannot be written, so nothing is signed").Because(err)
 	}
 	return nil
@@ -49,7 +49,7 @@ func (f *Flow) record(ctx context.Context, kind string, about subject, data map[
 	if about.digest != [32]byte{} {
 		record.Digest = hex.EncodeToString(about.digest[:])
 	}
-	if _, err := f.Audit.Append(ctx, record); err != nil {
+	if _, err := f.stages.Audit.Append(ctx, record); err != nil {
 		return fault.New(fault.StateLocked, "the audit log cannot be written, so nothing is signed").Because(err)
 	}
 	return nil

@@ -35,7 +35,7 @@ func (f *Flow) settle(about subject, reservationID string, id solana.Signature, 
 		return
 	}
 	settlement := ledger.Settlement{Outcome: result.Outcome, Charged: charged(result), At: time.Now()}
-	if err := f.Ledger.Settle(ctx, reservationID, settlement); err != nil {
+	if err := f.stages.Ledger.Settle(ctx, reservationID, settlement); err != nil {
 		f.complain(ctx, "settlement could not be stored", err, aboutReservation(reservationID))
 	}
 }
@@ -43,7 +43,7 @@ func (f *Flow) settle(about subject, reservationID string, id solana.Signature, 
 // complain logs what a later pass will try again. about names the reservation
 // or proposal concerned.
 func (f *Flow) complain(ctx context.Context, reason string, err error, about ...slog.Attr) {
-	f.Logger.LogAttrs(ctx, slog.LevelError, "an outcome is not written down yet",
+	f.stages.Logger.LogAttrs(ctx, slog.LevelError, "an outcome is not written down yet",
 		append([]slog.Attr{slog.String(logging.KeyReason, reason), logging.Error(err)}, about...)...)
 }
 
@@ -56,7 +56,7 @@ func (f *Flow) storeReceipt(about subject, receipt Receipt) bool {
 	defer cancel()
 	raw, err := encodeReceipt(receipt)
 	if err == nil {
-		err = f.Book.Finish(ctx, receipt.ProposalID, raw, receipt.FinishedAt)
+		err = f.stages.Book.Finish(ctx, receipt.ProposalID, raw, receipt.FinishedAt)
 	}
 	if err == nil {
 		err = f.record(ctx, kindFinished, about, map[string]string{"outcome": string(receipt.Outcome)})
@@ -89,7 +89,7 @@ func checkState(ctx context.Context, book *approval.Book, log *audit.Log) error 
 // reservation without stored signed bytes was never sent and is released; one
 // with them is left to the settling passes, which only look and send nothing.
 func (f *Flow) recover(ctx context.Context) error {
-	pending, err := f.Ledger.Unresolved(ctx)
+	pending, err := f.stages.Ledger.Unresolved(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (f *Flow) recover(ctx context.Context) error {
 			continue
 		}
 		settlement := ledger.Settlement{Outcome: submit.NothingSent, At: time.Now()}
-		if err := f.Ledger.Settle(ctx, p.ReservationID, settlement); err != nil {
+		if err := f.stages.Ledger.Settle(ctx, p.ReservationID, settlement); err != nil {
 			return err
 		}
 		about := subject{session: p.Session, proposal: p.ProposalID}
@@ -114,7 +114,7 @@ func (f *Flow) recover(ctx context.Context) error {
 // closeUnfinished gives a receipt to every proposal whose execution was cut
 // short: what was signed is unknown until a settling pass proves it.
 func (f *Flow) closeUnfinished(ctx context.Context) error {
-	unfinished, err := f.Book.Unfinished(ctx)
+	unfinished, err := f.stages.Book.Unfinished(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (f *Flow) closeUnfinished(ctx context.Context) error {
 
 // rebuildReceipt makes a receipt from what the ledger knows.
 func (f *Flow) rebuildReceipt(ctx context.Context, proposal approval.Proposal) (Receipt, error) {
-	entries, err := f.Ledger.OfProposal(ctx, proposal.ID)
+	entries, err := f.stages.Ledger.OfProposal(ctx, proposal.ID)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -182,7 +182,7 @@ func (f *Flow) settlePass(ctx context.Context) {
 	default:
 		return // An execution is under way; the next pass will come.
 	}
-	pending, err := f.Ledger.Unresolved(ctx)
+	pending, err := f.stages.Ledger.Unresolved(ctx)
 	if err != nil {
 		f.complain(ctx, "unresolved transactions cannot be listed", err)
 		return
@@ -205,7 +205,7 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 	}
 	attempt, cancel := context.WithTimeout(ctx, settleInterval)
 	defer cancel()
-	result := f.Sender.Resume(attempt, p.Raw, p.Signature, p.LastValidHeight)
+	result := f.stages.Sender.Resume(attempt, p.Raw, p.Signature, p.LastValidHeight)
 	switch {
 	case result.Outcome == submit.Unknown:
 		return false
@@ -224,7 +224,7 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 
 // retell writes a proven outcome into the stored receipt.
 func (f *Flow) retell(ctx context.Context, about subject, p ledger.Pending, result submit.Result) bool {
-	proposal, err := f.Book.Get(ctx, p.ProposalID)
+	proposal, err := f.stages.Book.Get(ctx, p.ProposalID)
 	if err != nil {
 		f.complain(ctx, "proposal of a settled transaction is missing", err, aboutReservation(p.ReservationID))
 		return false

@@ -38,10 +38,10 @@ func (s *Server) Register(registrar grpc.ServiceRegistrar) {
 // GetStatus implements operator.v1.
 func (s *Server) GetStatus(context.Context, *operatorv1.GetStatusRequest) (*operatorv1.GetStatusResponse, error) {
 	wallet := s.flow.Wallet()
-	cluster, genesis := s.flow.Policy.Network()
+	cluster, genesis := s.flow.Policy().Network()
 	return &operatorv1.GetStatusResponse{
 		Wallet: wallet[:], KeyName: s.about.KeyName, CustodyBackend: s.about.Backend,
-		Cluster: cluster, GenesisHash: genesis[:], PolicyVersion: s.flow.Policy.Version(),
+		Cluster: cluster, GenesisHash: genesis[:], PolicyVersion: s.flow.Policy().Version(),
 		SignerVersion: s.about.Version, StartedAt: timestamppb.New(s.flow.Started()),
 		UnresolvedTransactions: s.flow.Unresolved(), Sessions: s.flow.Sessions(),
 	}, nil

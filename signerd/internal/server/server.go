@@ -35,7 +35,7 @@ func (s *Server) Register(registrar grpc.ServiceRegistrar) {
 // Describe implements signer.v1.
 func (s *Server) Describe(context.Context, *signerv1.DescribeRequest) (*signerv1.DescribeResponse, error) {
 	wallet := s.flow.Wallet()
-	policy := s.flow.Policy
+	policy := s.flow.Policy()
 	response := &signerv1.DescribeResponse{
 		Wallet: wallet[:], Network: s.network(), PolicyVersion: policy.Version(),
 		SignerVersion: s.version, AllowUncappedTokens: policy.AllowUncappedTokens(),
@@ -173,11 +173,7 @@ func (s *Server) findReceipt(ctx context.Context, request *signerv1.GetReceiptRe
 		if err != nil {
 			return flow.Receipt{}, fault.New(fault.InvalidArguments, "a signature has 64 bytes")
 		}
-		id, err := s.flow.Ledger.BySignature(ctx, signature)
-		if err != nil {
-			return flow.Receipt{}, err
-		}
-		return s.flow.ReceiptByProposal(ctx, id)
+		return s.flow.ReceiptBySignature(ctx, signature)
 	}
 	return flow.Receipt{}, fault.New(fault.InvalidArguments, "name a proposal, a code or a signature")
 }
@@ -191,17 +187,13 @@ func (s *Server) ListActivity(ctx context.Context, request *signerv1.ListActivit
 	if limit == 0 {
 		limit = 20
 	}
-	proposals, err := s.flow.Book.List(ctx, limit, request.GetBeforeProposalId())
+	activities, err := s.flow.Activities(ctx, limit, request.GetBeforeProposalId())
 	if err != nil {
 		return nil, err
 	}
 	response := &signerv1.ListActivityResponse{}
-	for _, proposal := range proposals {
-		receipt, err := s.flow.ReceiptByProposal(ctx, proposal.ID)
-		if err != nil {
-			return nil, err
-		}
-		response.Activities = append(response.Activities, activityToWire(proposal, receipt))
+	for _, activity := range activities {
+		response.Activities = append(response.Activities, activityToWire(activity.Proposal, activity.Receipt))
 	}
 	return response, nil
 }
@@ -228,7 +220,7 @@ func (s *Server) limits(ctx context.Context, session string) (*signerv1.Limits, 
 }
 
 func (s *Server) network() *signerv1.Network {
-	cluster, genesis := s.flow.Policy.Network()
+	cluster, genesis := s.flow.Policy().Network()
 	return &signerv1.Network{Cluster: cluster, GenesisHash: genesis[:]}
 }
 
