@@ -40,6 +40,8 @@ type start struct {
 	milliseconds float64
 	residentMiB  float64
 	listBytes    int
+	// ending is how long it took to end once its input was closed.
+	ending float64
 }
 
 func measureMcpd(ctx context.Context, folder string) ([]row, error) {
@@ -54,7 +56,7 @@ func measureMcpd(ctx context.Context, folder string) ([]row, error) {
 		{filepath.Join(folder, "mcpd"), []string{"serve", "--stdio", "--config", config}},
 		{filepath.Join(folder, "trivialmcp"), nil},
 	}
-	times, memory, size := make([][]float64, 2), make([][]float64, 2), make([]int, 2)
+	times, memory, size, endings := make([][]float64, 2), make([][]float64, 2), make([]int, 2), make([][]float64, 2)
 	for range runs {
 		for i, s := range servers {
 			got, err := startAndList(ctx, folder, s)
@@ -62,12 +64,14 @@ func measureMcpd(ctx context.Context, folder string) ([]row, error) {
 				return nil, fmt.Errorf("%s: %w", filepath.Base(s.name), err)
 			}
 			times[i], memory[i], size[i] = append(times[i], got.milliseconds), append(memory[i], got.residentMiB), got.listBytes
+			endings[i] = append(endings[i], got.ending)
 		}
 	}
 	return []row{
 		row{Name: "mcpd: exec to the answer of tools/list", Value: median(times[0]), Unit: "ms"}.over(median(times[1])).judged(1.5),
 		row{Name: "mcpd: resident after tools/list", Value: median(memory[0]), Unit: "MiB"}.over(median(memory[1])).judged(2),
 		{Name: "mcpd: answer of tools/list", Value: float64(size[0]), Unit: "bytes"},
+		row{Name: "mcpd: end after its input is closed", Value: median(endings[0]), Unit: "ms"}.judged(100),
 	}, nil
 }
 
@@ -89,11 +93,14 @@ func startAndList(ctx context.Context, folder string, s server) (start, error) {
 	if err != nil {
 		return start{}, err
 	}
-	if _, err := client.Close(); err != nil {
+	exit, err := client.Close()
+	if err != nil {
 		return start{}, err
 	}
-	return start{float64(took.Microseconds()) / 1000, resident, len(list)}, nil
+	return start{inMilliseconds(took), resident, len(list), inMilliseconds(exit.Took)}, nil
 }
+
+func inMilliseconds(took time.Duration) float64 { return float64(took.Microseconds()) / 1000 }
 
 func openAndList(ctx context.Context, client *mcpclient.Client) (json.RawMessage, error) {
 	if _, err := client.Open(ctx); err != nil {

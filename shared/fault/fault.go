@@ -193,14 +193,16 @@ func New(code Code, format string, args ...any) *Fault {
 
 // Because attaches the cause, for the log only: Error does not print it.
 func (f *Fault) Because(cause error) *Fault {
-	f.cause = cause
-	return f
+	with := *f
+	with.cause = cause
+	return &with
 }
 
 // After attaches how long to wait.
 func (f *Fault) After(wait time.Duration) *Fault {
-	f.RetryAfter = wait
-	return f
+	with := *f
+	with.RetryAfter = wait
+	return &with
 }
 
 func (f *Fault) Error() string { return string(f.Code) + ": " + f.Message }
