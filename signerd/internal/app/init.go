@@ -65,16 +65,16 @@ with --genesis-hash.`,
 }
 
 func (f initFlags) genesisHash() (solana.Hash, error) {
-	text, public := policy.PublicGenesis(f.cluster)
+	known, public := solana.PublicGenesis(f.cluster)
 	switch {
-	case public && f.genesis != "" && f.genesis != text:
-		return solana.Hash{}, usageError{fmt.Errorf("%s has another genesis hash: %s", f.cluster, text)}
-	case !public && f.genesis == "":
+	case public && f.genesis != "" && f.genesis != known.String():
+		return solana.Hash{}, usageError{fmt.Errorf("%s has another genesis hash: %s", f.cluster, known)}
+	case public:
+		return known, nil
+	case f.genesis == "":
 		return solana.Hash{}, usageError{fmt.Errorf("network %q is not a public one: give its --genesis-hash", f.cluster)}
-	case !public:
-		text = f.genesis
 	}
-	hash, err := solana.ParseHash(text)
+	hash, err := solana.ParseHash(f.genesis)
 	if err != nil {
 		return solana.Hash{}, usageError{fmt.Errorf("--genesis-hash: %w", err)}
 	}

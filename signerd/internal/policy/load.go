@@ -76,29 +76,13 @@ func (l *loader) network() {
 	if len(l.found) > 0 {
 		return // One mistake, one error.
 	}
-	if want, public := PublicGenesis(l.policy.cluster); public && want != genesis.String() {
+	if want, public := solana.PublicGenesis(l.policy.cluster); public && want != genesis {
 		l.blame("network.genesis_hash", "is not that of %s, which is %s", l.policy.cluster, want)
 		return
 	}
-	for cluster, hash := range publicGenesis {
-		if hash == genesis.String() && cluster != l.policy.cluster {
-			l.blame("network.cluster", "this is the genesis hash of %s, so it must be called that", cluster)
-		}
+	if cluster, public := solana.PublicCluster(genesis); public && cluster != l.policy.cluster {
+		l.blame("network.cluster", "this is the genesis hash of %s, so it must be called that", cluster)
 	}
-}
-
-// publicGenesis holds the genesis hashes of the public clusters, from
-// docs.solana.com/clusters.
-var publicGenesis = map[string]string{
-	"mainnet": "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
-	"devnet":  "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG",
-	"testnet": "4uhcVJyU9pJkvQyS88uRDiswHXSGkY3zQawwpjk2NsNY",
-}
-
-// PublicGenesis is the genesis hash of a public cluster, by its name.
-func PublicGenesis(cluster string) (string, bool) {
-	hash, ok := publicGenesis[cluster]
-	return hash, ok
 }
 
 // isWord reports 1 to longest printable ASCII characters without spaces. Names
