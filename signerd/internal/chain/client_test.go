@@ -247,15 +247,7 @@ func TestTablesFailClosed(t *testing.T) {
 func transfer(t *testing.T) decode.Tx {
 	t.Helper()
 	payer := solana.PublicKey(ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey))
-	parsed, err := decode.Parse(decodetest.Legacy(payer, solana.Hash{1}, decodetest.Transfer(payer, thief, 1)).Marshal())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := decode.Decode(parsed, payer, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tx
+	return decodetest.MustDecode(t, decodetest.Legacy(payer, solana.Hash{1}, decodetest.Transfer(payer, thief, 1)).Marshal(), payer, nil)
 }
 
 func TestSimulateWordsFailures(t *testing.T) {

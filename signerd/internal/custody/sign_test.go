@@ -8,6 +8,7 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/decode"
+	"countersign/signerd/internal/decode/decodetest"
 )
 
 // transfer is a decoded transfer of one lamport that the given keys must sign,
@@ -30,15 +31,7 @@ func transfer(t testing.TB, wallet solana.PublicKey, signers ...ed25519.PrivateK
 			tx.Signatures[i] = solana.Signature(ed25519.Sign(signer, message.Marshal()))
 		}
 	}
-	parsed, err := decode.Parse(tx.Marshal())
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoded, err := decode.Decode(parsed, wallet, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decoded
+	return decodetest.MustDecode(t, tx.Marshal(), wallet, nil)
 }
 
 func key(n byte) ed25519.PrivateKey {

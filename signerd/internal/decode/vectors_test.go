@@ -8,6 +8,7 @@ import (
 
 	"countersign/shared/solana"
 	"countersign/signerd/internal/decode"
+	"countersign/signerd/internal/decode/decodetest"
 )
 
 // Two claims as an API would return them: unsigned legacy, and v0 signed by a
@@ -34,15 +35,7 @@ func mustDecode(t *testing.T, text string, tables decode.Tables) decode.Tx {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := decode.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := decode.Decode(parsed, vectorWallet, tables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tx
+	return decodetest.MustDecode(t, raw, vectorWallet, tables)
 }
 
 func names(tx decode.Tx) []string {

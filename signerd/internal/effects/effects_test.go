@@ -103,15 +103,7 @@ func pay(units uint64) stage {
 
 func (s stage) tx(t *testing.T) decode.Tx {
 	t.Helper()
-	parsed, err := decode.Parse(decodetest.Legacy(wallet, solana.Hash{7}, s.calls...).Marshal())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := decode.Decode(parsed, wallet, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tx
+	return decodetest.MustDecode(t, decodetest.Legacy(wallet, solana.Hash{7}, s.calls...).Marshal(), wallet, nil)
 }
 
 func (s stage) state() effects.State {

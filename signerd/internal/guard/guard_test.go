@@ -29,20 +29,9 @@ var (
 	line      = guard.Line{Account: ata, Mint: mint, Program: solana.TokenProgram, Decimals: 6, Least: 700}
 )
 
-func decoded(t interface {
-	Helper()
-	Fatal(args ...any)
-}, raw []byte, tables decode.Tables) decode.Tx {
+func decoded(t decodetest.T, raw []byte, tables decode.Tables) decode.Tx {
 	t.Helper()
-	parsed, err := decode.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := decode.Decode(parsed, wallet, tables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tx
+	return decodetest.MustDecode(t, raw, wallet, tables)
 }
 
 func swap(accounts ...decodetest.Meta) decodetest.Call {

@@ -133,13 +133,9 @@ func TestHostileSwapsAreRefused(t *testing.T) {
 func (s scene) guardedBytes(raw []byte, bounds effects.Bounds) decode.Tx {
 	s.t.Helper()
 	ctx := s.t.Context()
-	parsed, err := decode.Parse(raw)
-	s.must(err)
-	tables, err := s.chain.Tables(ctx, parsed.Lookups())
-	s.must(err)
-	tx, err := decode.Decode(parsed, wallet, tables)
-	s.must(err)
+	tx := s.decoded(raw)
 	state := effects.State{Rent: map[int]amount.Units{}}
+	var err error
 	var keys []solanaKey
 	for _, account := range tx.Accounts() {
 		keys = append(keys, account.Key)
@@ -158,11 +154,7 @@ func (s scene) guardedBytes(raw []byte, bounds effects.Bounds) decode.Tx {
 	s.must(err)
 	final, err := guard.Append(tx, plan)
 	s.must(err)
-	parsed, err = decode.Parse(final)
-	s.must(err)
-	guarded, err := decode.Decode(parsed, wallet, tables)
-	s.must(err)
-	return guarded
+	return s.decoded(final)
 }
 
 // TestGuardRevertsOnChain: with simulation out of the way, each program that
