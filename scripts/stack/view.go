@@ -18,10 +18,15 @@ func (v View) String() string {
 	return fmt.Sprintf("%d lamports, %d base units of the token, %d wrapped, %d transactions", v.Lamports, v.Tokens, v.Wrapped, v.Signatures)
 }
 
-// Observe looks at the wallet through the observer.
+// Observe looks at the wallet through the observer. What it reads begins at
+// confirmed, so blocks are let pass first: "nothing changed" must not mean that
+// it was looked at too early.
 func (s *Stack) Observe(ctx context.Context, mint string) (View, error) {
 	var v View
-	var err error
+	err := s.Chain.Advance(ctx, 2)
+	if err != nil {
+		return v, err
+	}
 	if v.Lamports, err = s.Eye.Balance(ctx, s.Wallet); err != nil {
 		return v, err
 	}

@@ -165,9 +165,11 @@ func (w *world) propose() flow.Confirmed {
 }
 
 // sent is how many transactions of the wallet the observer sees beside the one
-// that funded it.
+// that funded it. History begins at confirmed, so blocks are let pass first:
+// counted too early, what was sent would be missed.
 func (w *world) sent() int {
 	w.t.Helper()
+	check(w.t, w.net.Advance(w.t.Context(), 2))
 	list, err := w.eye.Signatures(w.t.Context(), w.signer.PublicKey().String())
 	check(w.t, err)
 	return len(list) - 1
