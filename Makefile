@@ -17,9 +17,10 @@ DAEMONS = ./shared/... ./mcpd/... ./signerd/...
 # A time, or a number of inputs such as 5000x.
 FUZZ ?= 10m
 FUZZ_SHORT ?= 30s
+FUZZ_REST ?= 5000x
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup setup-test test race lint checks generate generate-check buf-lint vet fuzz fuzz-short \
+.PHONY: help build setup setup-test test race lint checks generate generate-check buf-lint vet fuzz fuzz-short fuzz-ci \
 	bench demo dev dev-start dev-stop check clean deps-update
 
 help: ## list the targets
@@ -70,6 +71,9 @@ fuzz: ## every fuzz target for FUZZ (10m) each
 
 fuzz-short: ## every fuzz target for FUZZ_SHORT (30s) each
 	scripts/make/fuzz.sh $(FUZZ_SHORT)
+
+fuzz-ci: ## what reads attackers' bytes for FUZZ_SHORT (30s) each, the rest for FUZZ_REST (5000x)
+	scripts/make/fuzz.sh $(FUZZ_SHORT) $(FUZZ_REST)
 
 bench: ## the speed table, and bench/latest.json
 	go run ./scripts/bench

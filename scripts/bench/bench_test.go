@@ -113,3 +113,15 @@ func TestResidentMemoryIsRead(t *testing.T) {
 		t.Errorf("this test holds %v MiB, %v", got, err)
 	}
 }
+
+func TestBenchmarksAreRead(t *testing.T) {
+	got, err := readBenchmarks("goos: linux\nBenchmarkA-2   \t  1545\t    363495 ns/op\t   94666 B/op\t     276 allocs/op\nBenchmarkB \t 10\t 46757.5 ns/op\nPASS\n")
+	if err != nil || len(got) != 2 || got["BenchmarkA"] != (benchmark{363495, 276}) || got["BenchmarkB"] != (benchmark{nanoseconds: 46757.5}) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	for _, out := range []string{"PASS\n", "BenchmarkA-2 1545 fast ns/op\n"} {
+		if got, err := readBenchmarks(out); err == nil {
+			t.Errorf("%q read as %+v", out, got)
+		}
+	}
+}

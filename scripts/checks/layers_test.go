@@ -22,7 +22,7 @@ var layers = []struct {
 }{
 	{name: "shared", order: `
 		proto/operator/v1 proto/signer/v1
-		shared/solana shared/fault shared/logging shared/buildinfo shared/lockfile shared/durable shared/untrusted shared/stricttoml
+		shared/alloctest shared/solana shared/fault shared/logging shared/buildinfo shared/lockfile shared/durable shared/untrusted shared/stricttoml
 		shared/amount shared/jsonrpc shared/uds
 		shared/udsgrpc shared/faultgrpc
 	`},
@@ -49,8 +49,9 @@ var layers = []struct {
 		signerd/internal/chain
 		signerd/internal/guard
 		signerd/internal/effects
-		signerd/internal/judge
+		signerd/internal/judge signerd/internal/recipients signerd/internal/stated
 		signerd/internal/policy
+		signerd/internal/explain
 		signerd/internal/approval
 		signerd/internal/ledger
 		signerd/internal/ledger/sqlite
@@ -64,6 +65,7 @@ var layers = []struct {
 		signerd/internal/config
 		signerd/internal/app
 		signerd
+		signerd/internal/judge/speed signerd/internal/judge/mutation signerd/internal/judge/permissions signerd/internal/judge/hostile
 		signerd/internal/decode/decodetest
 		signerd/internal/*/*test
 	`},
@@ -72,6 +74,7 @@ var layers = []struct {
 	{name: "scripts", may: []string{"shared"}, order: `
 		scripts/checks scripts/testreport scripts/mcpclient scripts/fixtures
 		scripts/localnet scripts/observer
+		scripts/vmtest
 		scripts/sandbox/internal/build scripts/sandbox/internal/market scripts/sandbox/internal/strictjson
 		scripts/sandbox/internal/chain
 		scripts/sandbox/world
@@ -79,7 +82,7 @@ var layers = []struct {
 		scripts/sandbox/internal/process
 		scripts/sandbox scripts/stack
 		scripts/bench/trivialmcp scripts/bench
-		scripts/dev scripts/demo scripts/e2e
+		scripts/dev scripts/demo scripts/e2e scripts/liar
 	`},
 }
 

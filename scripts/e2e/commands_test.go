@@ -45,6 +45,10 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"end-confirm":   endConfirm,
 	"huge":          huge,
 	"no-secrets":    noSecrets,
+	"holds":         holds,
+	"edit":          edit,
+	"hang-up":       hangUp,
+	"await-log":     awaitLog,
 }
 
 func need(ts *testscript.TestScript, holds bool, usage string) {

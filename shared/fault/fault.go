@@ -42,10 +42,12 @@ const (
 	TransactionTooLarge  Code = "transaction_too_large"
 	VersionUnsupported   Code = "version_unsupported"
 	NotFound             Code = "not_found"
+	RecipientUnknown     Code = "recipient_unknown"
 
 	CredentialMissing  Code = "credential_missing"
 	CredentialRejected Code = "credential_rejected"
 	PeerRejected       Code = "peer_rejected"
+	SessionExpired     Code = "session_expired"
 
 	CapExceeded        Code = "cap_exceeded"
 	AssetUncapped      Code = "asset_uncapped"
@@ -83,6 +85,7 @@ const (
 	UpstreamBadAnswer   Code = "upstream_bad_answer"
 	StateLocked         Code = "state_locked"
 	Overloaded          Code = "overloaded"
+	TimedOut            Code = "timed_out"
 	Internal            Code = "internal"
 
 	OutcomeUnknown Code = "outcome_unknown"
@@ -105,10 +108,12 @@ var table = map[Code]Advice{
 	TransactionTooLarge:  {Validation, "Ask for a smaller route.", true},
 	VersionUnsupported:   {Validation, "Ask for a legacy or v0 transaction.", true},
 	NotFound:             {Validation, "Check the identifier; list_activity shows what exists.", true},
+	RecipientUnknown:     {Validation, "Check the name with the user. The owner adds one with: signerd recipients add NAME ADDRESS. A full address works too.", true},
 
 	CredentialMissing:  {Authentication, "The owner must store the named credential and restart.", true},
 	CredentialRejected: {Authentication, "The owner must replace the named credential.", true},
 	PeerRejected:       {Authentication, "The owner must start both processes under the accounts that the configuration names.", true},
+	SessionExpired:     {Authentication, "Stop; the run is over. The owner begins another by restarting the program that runs the tools.", true},
 
 	CapExceeded:        {AuthorizationRejected, "Stop, or ask for less; only the owner can raise a cap.", true},
 	AssetUncapped:      {AuthorizationRejected, "Stop; the owner must set a cap for this mint or allow uncapped tokens.", true},
@@ -147,6 +152,7 @@ var table = map[Code]Advice{
 	UpstreamBadAnswer:   {Operational, "Wait and call again.", true},
 	StateLocked:         {Operational, "The owner must look at signerd's log and repair its state.", true},
 	Overloaded:          {Operational, "Wait a moment and call again.", true},
+	TimedOut:            {Operational, "Wait a moment and call again.", true},
 	Internal:            {Operational, "The owner should look at the log.", false},
 
 	OutcomeUnknown: {UnknownOutcome, "It may have happened: ask get_receipt, and do not repeat the call.", false},

@@ -53,6 +53,7 @@ func wholeSeconds(wait time.Duration) uint32 {
 // exactly holds the codes that gRPC can say more exactly than their class.
 var exactly = map[fault.Code]codes.Code{
 	fault.NotFound:            codes.NotFound,
+	fault.RecipientUnknown:    codes.NotFound,
 	fault.UpstreamRateLimited: codes.ResourceExhausted,
 	fault.Overloaded:          codes.ResourceExhausted,
 	fault.Internal:            codes.Internal,

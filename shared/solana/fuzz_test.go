@@ -10,7 +10,7 @@ import (
 
 func seeds(f *testing.F) {
 	f.Helper()
-	for _, raw := range [][]byte{claimLegacy(f), claimSponsored(f), sample().Marshal(), legacySample().Marshal()} {
+	for _, raw := range [][]byte{claimLegacy(f), claimSponsored(f), sample().Marshal(), legacySample().Marshal(), v1Sample().Marshal()} {
 		f.Add(raw)
 		f.Add(append(bytes.Clone(raw), 0))
 		f.Add(raw[:len(raw)-1])
@@ -38,6 +38,10 @@ var hostileLengths = []struct {
 		[]byte{1, 0, 0, 0xff, 0xff, 0x03}, make([]byte, solana.MaxTransactionSize-200))},
 	{"tables", joined([]byte{1}, make([]byte, 64), []byte{0x80, 1, 0, 0, 1}, make([]byte, 64),
 		[]byte{0, 0x80, 0x02}, make([]byte, solana.MaxTransactionSize-200))},
+	{"v1 keys", joined([]byte{0x81, 1, 0, 0}, make([]byte, 36), []byte{0, 64}, make([]byte, 100))},
+	{"v1 instructions", joined([]byte{0x81, 1, 0, 0}, make([]byte, 36), []byte{64, 1}, make([]byte, 100))},
+	{"v1 data", joined([]byte{0x81, 1, 0, 0}, make([]byte, 36), []byte{1, 2}, make([]byte, 64), []byte{1, 255, 255, 255}, make([]byte, 3900))},
+	{"v1 signatures", joined([]byte{0x81, 12, 0, 0}, make([]byte, 36), []byte{0, 12}, make([]byte, 12*32))},
 }
 
 // allocated is how many bytes f allocates; a concurrent garbage collection may
@@ -74,7 +78,7 @@ func FuzzParseTransaction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var tx solana.Transaction
 		var err error
-		if used := allocated(func() { tx, err = solana.ParseTransaction(raw) }); used > mostAllocated(min(len(raw), solana.MaxTransactionSize)) {
+		if used := allocated(func() { tx, err = solana.ParseTransaction(raw) }); used > mostAllocated(min(len(raw), solana.MaxTransactionSizeV1)) {
 			t.Errorf("%d bytes allocated for %d", used, len(raw))
 		}
 		if err != nil {
@@ -92,7 +96,7 @@ func FuzzParseTransaction(f *testing.F) {
 
 // A message is parsed in its own right by whoever verifies a signature.
 func FuzzParseMessage(f *testing.F) {
-	for _, tx := range []solana.Transaction{sample(), legacySample()} {
+	for _, tx := range samples() {
 		f.Add(tx.Message.Marshal())
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

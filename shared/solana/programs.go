@@ -32,6 +32,8 @@ const (
 	LamportsPerSignature = 5000
 	// MaxTransactionSize is the packet limit for legacy and v0 transactions.
 	MaxTransactionSize = 1232
+	// MaxTransactionSizeV1 is the limit of v1 transactions.
+	MaxTransactionSizeV1 = 4096
 	// BlockhashLifetime is how many blocks a recent blockhash stays valid.
 	BlockhashLifetime = 150
 )

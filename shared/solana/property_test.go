@@ -15,10 +15,14 @@ import (
 
 // drawTransaction draws any valid transaction that fits into a packet.
 func drawTransaction(t *rapid.T) solana.Transaction {
+	return drawVersion(t, rapid.SampledFrom([]solana.Version{solana.Legacy, solana.V0, solana.V1}).Draw(t, "version"))
+}
+
+func drawVersion(t *rapid.T, version solana.Version) solana.Transaction {
 	keys := rapid.SliceOfNDistinct(drawKey(), 2, 10, rapid.ID[solana.PublicKey]).Draw(t, "keys")
 	signers := rapid.IntRange(1, min(4, len(keys))).Draw(t, "signers")
 	m := solana.Message{
-		Version:            rapid.SampledFrom([]solana.Version{solana.Legacy, solana.V0}).Draw(t, "version"),
+		Version:            version,
 		RequiredSignatures: uint8(signers),
 		ReadonlySigned:     uint8(rapid.IntRange(0, signers-1).Draw(t, "readonly signed")),
 		ReadonlyUnsigned:   uint8(rapid.IntRange(0, len(keys)-signers).Draw(t, "readonly unsigned")),
@@ -32,6 +36,9 @@ func drawTransaction(t *rapid.T) solana.Transaction {
 			split := rapid.IntRange(0, len(indexes)).Draw(t, "split")
 			m.Lookups = append(m.Lookups, solana.Lookup{Table: table, Writable: indexes[:split], Readonly: indexes[split:]})
 		}
+	}
+	if m.Version == solana.V1 {
+		m.Config = drawConfig(t)
 	}
 	account := rapid.Uint8Range(0, uint8(m.AccountCount()-1))
 	for i := range rapid.IntRange(0, 4).Draw(t, "instructions") {
@@ -50,6 +57,16 @@ func drawTransaction(t *rapid.T) solana.Transaction {
 		tx.Signatures = append(tx.Signatures, solana.Signature(rapid.SliceOfN(rapid.Byte(), 64, 64).Draw(t, "signature")))
 	}
 	return tx
+}
+
+func drawConfig(t *rapid.T) solana.Config {
+	number := rapid.Uint32()
+	return solana.Config{
+		PriorityFee:     rapid.Ptr(rapid.Uint64(), true).Draw(t, "priority fee"),
+		UnitLimit:       rapid.Ptr(number, true).Draw(t, "unit limit"),
+		LoadedDataLimit: rapid.Ptr(number, true).Draw(t, "loaded data"),
+		HeapSize:        rapid.Ptr(rapid.Map(rapid.Uint32Range(32, 256), func(kib uint32) uint32 { return kib << 10 }), true).Draw(t, "heap"),
+	}
 }
 
 func drawKey() *rapid.Generator[solana.PublicKey] {
@@ -106,8 +123,8 @@ type fataler interface {
 
 // agree checks our parser against solana-go's. Ours accepts exactly what the
 // library accepts and calls sound, less what the library is lenient about:
-// bytes that it would not write back, a key or a table that stands twice, v1,
-// and a size over the packet limit.
+// bytes that it would not write back, a key or a table that stands twice, and
+// a size over the packet limit.
 func agree(t fataler, raw []byte) {
 	t.Helper()
 	ours, err := solana.ParseTransaction(raw)
@@ -143,7 +160,11 @@ func agree(t fataler, raw []byte) {
 }
 
 func strictlySound(tx *reference.Transaction, raw []byte) bool {
-	if len(raw) > solana.MaxTransactionSize || tx.Message.GetVersion() == reference.MessageVersionV1 {
+	limit := solana.MaxTransactionSize
+	if tx.Message.GetVersion() == reference.MessageVersionV1 {
+		limit = solana.MaxTransactionSizeV1
+	}
+	if len(raw) > limit {
 		return false
 	}
 	again, err := tx.MarshalBinary()
@@ -160,8 +181,17 @@ func fromReference(tx *reference.Transaction) solana.Transaction {
 		out.Signatures = append(out.Signatures, solana.Signature(signature))
 	}
 	m := &out.Message
-	if tx.Message.GetVersion() == reference.MessageVersionV0 {
+	switch tx.Message.GetVersion() {
+	case reference.MessageVersionV0:
 		m.Version = solana.V0
+	case reference.MessageVersionV1:
+		m.Version = solana.V1
+	case reference.MessageVersionLegacy:
+	}
+	config := tx.Message.TransactionConfig
+	m.Config = solana.Config{
+		PriorityFee: config.PriorityFee, UnitLimit: config.ComputeUnitLimit,
+		LoadedDataLimit: config.LoadedAccountsDataSizeLimit, HeapSize: config.HeapSize,
 	}
 	header := tx.Message.Header
 	m.RequiredSignatures, m.ReadonlySigned, m.ReadonlyUnsigned =

@@ -13,6 +13,7 @@ type Version uint8
 const (
 	Legacy Version = iota
 	V0
+	V1
 )
 
 func (v Version) String() string {
@@ -21,6 +22,8 @@ func (v Version) String() string {
 		return "legacy"
 	case V0:
 		return "v0"
+	case V1:
+		return "v1"
 	}
 	return fmt.Sprintf("Version(%d)", uint8(v))
 }
@@ -46,6 +49,8 @@ type Message struct {
 	Instructions []Instruction
 	// Lookups name further accounts; v0 only.
 	Lookups []Lookup
+	// Config is the header's settings; v1 only.
+	Config Config
 }
 
 // Instruction is one compiled instruction. Indexes point into the static keys,
@@ -75,19 +80,34 @@ const (
 	maxSignatures = 127
 )
 
-// ParseTransaction reads a legacy or v0 transaction. It accepts only what the
-// runtime would, in the one canonical encoding, with nothing left over: the
-// result encodes back to exactly raw. Signatures are not verified here.
+// MaxSize is the most bytes that the network takes of a transaction of this
+// version, its signatures included.
+func (v Version) MaxSize() int {
+	if v == V1 {
+		return MaxTransactionSizeV1
+	}
+	return MaxTransactionSize
+}
+
+// ParseTransaction reads a transaction. It accepts only what the runtime
+// would, in the one canonical encoding, with nothing left over: the result
+// encodes back to exactly raw. Signatures are not verified here.
+//
+// A legacy or v0 transaction begins with the number of its signatures, which
+// is below 0x80. A v1 transaction begins as its message does, with 0x81, and
+// has its signatures at the end: with them ParseTransaction takes it, without
+// them ParseMessage does, and neither takes what is for the other.
 func ParseTransaction(raw []byte) (Transaction, error) {
-	if len(raw) > MaxTransactionSize {
-		return Transaction{}, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, len(raw), MaxTransactionSize)
+	if err := checkSize(raw); err != nil {
+		return Transaction{}, err
+	}
+	if len(raw) > 0 && raw[0] >= versionBit {
+		if raw[0] != messageV1Byte {
+			return Transaction{}, fmt.Errorf("%w: first byte 0x%02x", ErrVersion, raw[0])
+		}
+		return parseTransactionV1(raw)
 	}
 	r := reader{rest: raw}
-	if len(raw) > 0 && raw[0] >= versionBit {
-		// Legacy and v0 transactions begin with a signature count; a first
-		// byte of 0x81 announces transaction v1, others are unassigned.
-		return Transaction{}, fmt.Errorf("%w: first byte 0x%02x", ErrVersion, raw[0])
-	}
 	count := r.compactLen(maxSignatures, 64)
 	signatures := make([]Signature, 0, count)
 	for range count {
@@ -95,6 +115,9 @@ func ParseTransaction(raw []byte) (Transaction, error) {
 	}
 	if r.err != nil {
 		return Transaction{}, fmt.Errorf("signatures: %w", r.err)
+	}
+	if len(r.rest) > 0 && r.rest[0] == messageV1Byte {
+		return Transaction{}, errors.New("a v1 message behind its signatures, which v1 has at the end")
 	}
 	message, err := ParseMessage(r.rest)
 	if err != nil {
@@ -106,24 +129,59 @@ func ParseTransaction(raw []byte) (Transaction, error) {
 	return Transaction{Signatures: signatures, Message: message}, nil
 }
 
-// ParseMessage reads a legacy or v0 message, as strictly as ParseTransaction.
+// ParseMessage reads a message without signatures, as strictly as
+// ParseTransaction.
 func ParseMessage(raw []byte) (Message, error) {
-	if len(raw) > MaxTransactionSize {
-		return Message{}, fmt.Errorf("%w: message of %d bytes, limit %d", ErrTooLarge, len(raw), MaxTransactionSize)
+	if err := checkSize(raw); err != nil {
+		return Message{}, err
 	}
 	r := reader{rest: raw}
-	var m Message
-	first := r.byte()
-	if first >= versionBit {
-		if first != versionBit {
-			return Message{}, fmt.Errorf("%w: message byte 0x%02x", ErrVersion, first)
-		}
-		m.Version = V0
-		first = r.byte()
+	m, err := r.message()
+	if err != nil {
+		return Message{}, err
 	}
-	m.RequiredSignatures = first
-	m.ReadonlySigned = r.byte()
-	m.ReadonlyUnsigned = r.byte()
+	if len(r.rest) != 0 {
+		return Message{}, fmt.Errorf("message: %d bytes left over", len(r.rest))
+	}
+	return m, nil
+}
+
+func checkSize(raw []byte) error {
+	limit := Legacy.MaxSize()
+	if len(raw) > 0 && raw[0] == messageV1Byte {
+		limit = V1.MaxSize()
+	}
+	if len(raw) > limit {
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, len(raw), limit)
+	}
+	return nil
+}
+
+// message reads a message of any version, and whatever follows it stays.
+func (r *reader) message() (Message, error) {
+	var m Message
+	switch first := r.byte(); {
+	case first < versionBit:
+		m = r.messageV0(Legacy, first)
+	case first == versionBit:
+		m = r.messageV0(V0, r.byte())
+	case first == messageV1Byte:
+		m = r.messageV1()
+	default:
+		return Message{}, fmt.Errorf("%w: message byte 0x%02x", ErrVersion, first)
+	}
+	if r.err != nil {
+		return Message{}, fmt.Errorf("message: %w", r.err)
+	}
+	if err := m.Sanitize(); err != nil {
+		return Message{}, err
+	}
+	return m, nil
+}
+
+// messageV0 reads a legacy or v0 message behind the first byte of its header.
+func (r *reader) messageV0(version Version, signatures uint8) Message {
+	m := Message{Version: version, RequiredSignatures: signatures, ReadonlySigned: r.byte(), ReadonlyUnsigned: r.byte()}
 	keys := r.compactLen(maxAccounts, 32)
 	m.Keys = make([]PublicKey, 0, keys)
 	for range keys {
@@ -131,14 +189,14 @@ func ParseMessage(raw []byte) (Message, error) {
 	}
 	m.Blockhash = Hash(r.take(32))
 	// The smallest instruction is a program index and two zero counts.
-	count := r.compactLen(len(raw), 3)
+	count := r.compactLen(len(r.rest), 3)
 	m.Instructions = make([]Instruction, 0, count)
 	for range count {
 		m.Instructions = append(m.Instructions, Instruction{
 			Program: r.byte(), Accounts: r.compactBytes(), Data: r.compactBytes(),
 		})
 	}
-	if m.Version == V0 {
+	if version == V0 {
 		// The smallest lookup is a table key and two zero counts.
 		count := r.compactLen(maxAccounts, 34)
 		for range count {
@@ -147,16 +205,7 @@ func ParseMessage(raw []byte) (Message, error) {
 			})
 		}
 	}
-	if r.err != nil {
-		return Message{}, fmt.Errorf("message: %w", r.err)
-	}
-	if len(r.rest) != 0 {
-		return Message{}, fmt.Errorf("message: %d bytes left over", len(r.rest))
-	}
-	if err := m.Sanitize(); err != nil {
-		return Message{}, err
-	}
-	return m, nil
+	return m
 }
 
 // Sanitize applies the runtime's structural rules, of which one is met here
@@ -173,8 +222,15 @@ func (m Message) Sanitize() error {
 		return fmt.Errorf("header names %d signers and %d read-only keys, but there are %d keys", signers, m.ReadonlyUnsigned, keys)
 	case m.Version == Legacy && len(m.Lookups) > 0:
 		return errors.New("legacy message with lookup tables")
+	case m.Version != V1 && m.Config != Config{}:
+		return fmt.Errorf("%s message with settings in its header", m.Version)
 	case m.AccountCount() > maxAccounts:
 		return fmt.Errorf("message loads %d accounts, limit %d", m.AccountCount(), maxAccounts)
+	}
+	if m.Version == V1 {
+		if err := m.sanitizeV1(); err != nil {
+			return err
+		}
 	}
 	if err := m.sanitizeKeys(); err != nil {
 		return err
@@ -243,8 +299,12 @@ func (m Message) IsWritable(index int) bool {
 }
 
 // Marshal encodes the message. For a message that ParseMessage returned these
-// are the bytes that were parsed.
+// are the bytes that were parsed. A message that Sanitize refuses may have no
+// encoding, and gets some bytes that do not parse.
 func (m Message) Marshal() []byte {
+	if m.Version == V1 {
+		return m.marshalV1()
+	}
 	var out bytes.Buffer
 	if m.Version == V0 {
 		out.WriteByte(versionBit)
@@ -275,11 +335,17 @@ func (m Message) Marshal() []byte {
 // Marshal encodes the transaction.
 func (t Transaction) Marshal() []byte {
 	var out bytes.Buffer
-	writeCompactLen(&out, len(t.Signatures))
+	if t.Message.Version == V1 {
+		out.Write(t.Message.Marshal())
+	} else {
+		writeCompactLen(&out, len(t.Signatures))
+	}
 	for _, signature := range t.Signatures {
 		out.Write(signature[:])
 	}
-	out.Write(t.Message.Marshal())
+	if t.Message.Version != V1 {
+		out.Write(t.Message.Marshal())
+	}
 	return out.Bytes()
 }
 

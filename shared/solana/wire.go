@@ -2,6 +2,7 @@ package solana
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 )
 
@@ -55,20 +56,37 @@ func (r *reader) compactLen(limit, elementSize int) int {
 		if b&0x80 != 0 {
 			continue
 		}
-		switch {
-		case i > 0 && b == 0:
+		if i > 0 && b == 0 {
 			r.fail(errAlias)
-		case value > limit:
-			r.fail(errTooLarge)
-		case value*elementSize > len(r.rest):
-			r.fail(errTooMany)
-		default:
-			return value
+			return 0
 		}
-		return 0
+		return r.fitting(value, limit, elementSize)
 	}
 	r.fail(errTooLarge)
 	return 0
+}
+
+func (r *reader) uint32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+
+// fitting returns a count of elements that was read, or 0 where so many are
+// over the limit or cannot fit into what is left.
+func (r *reader) fitting(count, limit, elementSize int) int {
+	switch {
+	case r.err != nil:
+		return 0
+	case count > limit:
+		r.fail(errTooLarge)
+	case count*elementSize > len(r.rest):
+		r.fail(errTooMany)
+	default:
+		return count
+	}
+	return 0
+}
+
+// bytes copies the next n bytes, or none after an error.
+func (r *reader) bytes(n int) []byte {
+	return bytes.Clone(r.take(r.fitting(n, 1<<16-1, 1)))
 }
 
 // compactBytes reads a length and that many bytes, copied.

@@ -82,8 +82,8 @@ func TestSwapBounds(t *testing.T) {
 	if in := sell.GetBounds().GetMinIn(); len(in) != 1 || len(in[0].GetMint()) != 0 || in[0].GetAmount() != 200_000 {
 		t.Errorf("selling, min_in = %v", in)
 	}
-	// 5000 base, 1000 priority, 10000 headroom; one account of 165 bytes.
-	if got := buy.GetBounds().GetMaxFee(); got != 16_000 {
+	// 5000 base, 1000 priority, 100 for the guard, 10000 headroom; one account of 165 bytes.
+	if got := buy.GetBounds().GetMaxFee(); got != 16_100 {
 		t.Errorf("max_fee = %d", got)
 	}
 	if got := buy.GetBounds().GetMaxRent(); got != 1_488_440 {

@@ -35,9 +35,9 @@ func TestPreviewAddsUpInSOL(t *testing.T) {
 	buy, code := c.proposed("bags_execute_trade", trade("0.05"))
 	says(t, buy, []string{
 		"You give: 0.05 SOL\n", "You get at least: 0.97 of " + worldtest.Token.String() + "\n",
-		"Costs on top: network fee 0.000005 SOL (at most 0.000016); 0.00148844 SOL rent of new accounts that stays locked in them\n",
-		// 0.05 given, 0.000005 fee, 0.00148844 rent; with the highest fee 0.000016.
-		"In SOL in all: 0.05149344 expected to leave; at most 0.05150444 is held against your limits\n",
+		"Costs on top: network fee 0.000005 SOL (at most 0.0000161); 0.00148844 SOL rent of new accounts that stays locked in them\n",
+		// 0.05 given, 0.000005 fee, 0.00148844 rent; with the highest fee 0.0000161.
+		"In SOL in all: 0.05149344 expected to leave; at most 0.05150454 is held against your limits\n",
 		"Left now: at most 0.1 SOL in one transaction; 1 of 1 SOL left in this session; 100 of 100 transactions left this hour\n",
 		"Left now of TOK (" + worldtest.Token.String() + "): at most 50 in one transaction\n",
 	}, "tip", "Selling this token later", "expected 0.97")
@@ -139,7 +139,7 @@ func TestCapsSayWhatWouldFit(t *testing.T) {
 	over := fault.New(fault.CapExceeded, "0.1015 SOL is over the cap of 0.1 SOL per transaction")
 	world.Signer.Set(func(r *worldtest.Rules) { r.Deny, r.DenyRules = over, []string{"caps.per_transaction"} })
 	says(t, c.fails("bags_execute_trade", trade("0.1"), "authorization_rejected", "cap_exceeded"),
-		[]string{"this is made of 0.1 SOL to give, fees of at most 0.000016, rent of at most 0.00148844", "ask for less"})
+		[]string{"this is made of 0.1 SOL to give, fees of at most 0.0000161, rent of at most 0.00148844", "ask for less"})
 	world.Signer.Set(func(r *worldtest.Rules) { r.DenyRules = []string{"caps.transactions_per_hour"} })
 	says(t, c.fails("bags_execute_trade", trade("0.1"), "authorization_rejected", "cap_exceeded"), nil, "made of")
 }

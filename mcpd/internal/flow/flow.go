@@ -57,6 +57,8 @@ type Caller struct {
 
 // Result is what became of a call: a proposal, a denial, or a receipt.
 type Result struct {
+	// Meant is the call, with the recipient's address where it had a name.
+	Meant    intent.Intent
 	Signer   caps.Signer
 	Proposal *propose.Proposal
 	Denial   *propose.Denial
@@ -67,6 +69,8 @@ type Result struct {
 	Mints map[solana.PublicKey]uint8
 	// Uncapped reports that a token leaves to which no limit applies.
 	Uncapped bool
+	// Unused reports that the recipient of a transfer has no account yet.
+	Unused bool
 }
 
 // prepared is a simulated batch with what was learned on the way.
@@ -74,6 +78,8 @@ type prepared struct {
 	batch simulate.Simulated
 	quote *bags.Quote
 	mints map[solana.PublicKey]uint8
+	// unused reports that the recipient of a transfer has no account yet.
+	unused bool
 }
 
 // Write runs one call of a writing tool.
@@ -81,11 +87,31 @@ func (e *Engine) Write(ctx context.Context, meant intent.Intent, caller Caller) 
 	correlation := newCorrelation()
 	caller.ClientName = untrusted.Clean(caller.ClientName, untrusted.Name).Display()
 	log := e.Logger.With(slog.String(logging.KeyTool, meant.Tool()), slog.String(logging.KeyCorrelation, correlation))
+	meant, err := e.resolve(ctx, meant)
+	if err != nil {
+		return Result{}, err
+	}
 	result, err := e.write(ctx, meant, caller, correlation, log)
+	result.Meant = meant
 	if err != nil {
 		log.LogAttrs(ctx, slog.LevelInfo, "write refused or failed", slog.String(logging.KeyCode, string(fault.From(err).Code)))
 	}
 	return result, err
+}
+
+// resolve asks the signer for the address of a named recipient, at each call:
+// a code is for the address that was shown, so that a name which leads elsewhere
+// by now makes another intent.
+func (e *Engine) resolve(ctx context.Context, meant intent.Intent) (intent.Intent, error) {
+	asked := meant.Unresolved()
+	if asked == "" {
+		return meant, nil
+	}
+	name, address, err := e.Signer.Resolve(ctx, asked)
+	if err != nil {
+		return intent.Intent{}, intent.Unknown(asked, fault.From(err))
+	}
+	return meant.Resolve(name, address)
 }
 
 func (e *Engine) write(ctx context.Context, meant intent.Intent, caller Caller, correlation string, log *slog.Logger) (Result, error) {
@@ -118,29 +144,79 @@ func (e *Engine) write(ctx context.Context, meant intent.Intent, caller Caller, 
 	if err != nil {
 		return Result{}, err
 	}
-	worst, err := ready.batch.Unsigned().Bounds().WorstSOL()
-	if err != nil {
-		return Result{}, fault.New(fault.CapExceeded, "the cost is too large").Because(err)
-	}
-	result := Result{Signer: signer, Quote: ready.quote, Mints: ready.mints, Uncapped: admitted.Uncapped()}
 	if confirmation != nil {
 		if err := e.stillAsGood(ctx, ready, *confirmation); err != nil {
 			return Result{}, err
 		}
-		return e.execute(ctx, result, meant.Confirm(), ready.batch, worst, caller, correlation, log)
+		return e.execute(ctx, resultOf(admitted, ready), meant.Confirm(), ready.batch, caller, correlation, log)
 	}
-	bounds := ready.batch.Unsigned().Bounds()
-	if err := e.Book.Check(worst); err != nil {
-		return Result{}, withCost(fault.From(err), bounds)
-	}
-	result.Proposal, result.Denial, err = e.Signer.Propose(ctx, ready.batch, caller.ClientName, correlation)
-	if result.Denial != nil && slices.ContainsFunc(result.Denial.Rules, isAmountCap) {
-		result.Denial.Fault = withCost(result.Denial.Fault, bounds)
+	result, err := e.propose(ctx, admitted, ready, caller, correlation)
+	if err == nil && result.Denial != nil && tooFat(admitted.Intent(), result.Denial.Fault) {
+		if ready, result, err = e.proposeSmaller(ctx, admitted, ready, result, caller, correlation); err != nil {
+			return Result{}, err
+		}
 	}
 	if err != nil || result.Denial != nil || result.Proposal.Tier != propose.TierAuto {
 		return result, err
 	}
-	return e.execute(ctx, result, result.Proposal.Code, ready.batch, worst, caller, correlation, log)
+	return e.execute(ctx, result, result.Proposal.Code, ready.batch, caller, correlation, log)
+}
+
+func resultOf(admitted caps.Admitted, ready prepared) Result {
+	return Result{Signer: admitted.Signer(), Quote: ready.quote, Mints: ready.mints, Uncapped: admitted.Uncapped(), Unused: ready.unused}
+}
+
+// propose checks the real cost and has the signer judge the batch.
+func (e *Engine) propose(ctx context.Context, admitted caps.Admitted, ready prepared, caller Caller, correlation string) (Result, error) {
+	bounds := ready.batch.Unsigned().Bounds()
+	worst, err := worstOf(ready.batch)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := e.Book.Check(worst); err != nil {
+		return Result{}, withCost(fault.From(err), bounds)
+	}
+	result := resultOf(admitted, ready)
+	result.Proposal, result.Denial, err = e.Signer.Propose(ctx, ready.batch, caller.ClientName, correlation)
+	if result.Denial != nil && slices.ContainsFunc(result.Denial.Rules, isAmountCap) {
+		result.Denial.Fault = withCost(result.Denial.Fault, bounds)
+	}
+	return result, err
+}
+
+func worstOf(batch simulate.Simulated) (amount.Units, error) {
+	worst, err := batch.Unsigned().Bounds().WorstSOL()
+	if err != nil {
+		return 0, fault.New(fault.CapExceeded, "the cost is too large").Because(err)
+	}
+	return worst, nil
+}
+
+// tooFat recognises a swap that the signer could not add its guard to, so that
+// a smaller one may pass.
+func tooFat(meant intent.Intent, refusal *fault.Fault) bool {
+	_, swaps := meant.Swap()
+	return swaps && (refusal.Code == fault.GuardImpossible || refusal.Code == fault.TransactionTooLarge)
+}
+
+// proposeSmaller has the swap quoted and built once more, and proposes it if it
+// came out smaller. The API takes no wish for a smaller route, so a second
+// answer is all that can be hoped for; when it is no better the first refusal
+// stands.
+func (e *Engine) proposeSmaller(ctx context.Context, admitted caps.Admitted, fat prepared, refused Result, caller Caller, correlation string) (prepared, Result, error) {
+	again, err := e.prepare(ctx, admitted)
+	if err != nil {
+		return prepared{}, Result{}, err
+	}
+	size := func(p prepared) int { return len(p.batch.Unsigned().Batch()[0]) }
+	if size(again) < size(fat) {
+		result, err := e.propose(ctx, admitted, again, caller, correlation)
+		return again, result, err
+	}
+	refusal := refused.Denial.Fault
+	refused.Denial.Fault = fault.New(refusal.Code, "%s; the Bags API was asked once more and offered no smaller route "+
+		"(it cannot be asked for one): try another amount, or later", refusal.Message).Because(refusal)
+	return fat, refused, nil
 }
 
 // isAmountCap recognises the signer's rules that bound an amount.
@@ -212,9 +288,13 @@ func movedFault(promised plan.Asset, now amount.Units, decimals uint8) error {
 	return fault.New(fault.PriceMoved, "%s; nothing was sent and the code is void", message)
 }
 
-func (e *Engine) execute(ctx context.Context, result Result, code string, batch simulate.Simulated, worst amount.Units,
+func (e *Engine) execute(ctx context.Context, result Result, code string, batch simulate.Simulated,
 	caller Caller, correlation string, log *slog.Logger,
 ) (Result, error) {
+	worst, err := worstOf(batch)
+	if err != nil {
+		return Result{}, err
+	}
 	held, err := e.Book.Hold(worst)
 	if err != nil {
 		return Result{}, err

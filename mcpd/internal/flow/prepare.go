@@ -40,7 +40,8 @@ func (e *Engine) prepareTransfer(ctx context.Context, admitted caps.Admitted) (p
 		return prepared{}, err
 	}
 	batch, err := simulate.Run(ctx, e.Chain, unsigned, snapshot)
-	return prepared{batch: batch, mints: mints}, err
+	_, used := snapshot.Accounts[transfer.To]
+	return prepared{batch: batch, mints: mints, unused: !used}, err
 }
 
 // decimalsOf reads the decimals of assets whose mints are in the snapshot.

@@ -2,8 +2,10 @@
 // three closed kinds, normalised, with a fingerprint that names it. It is pure
 // and reads neither clock nor network. tools parse into it, every later stage
 // takes it. It promises that two calls that mean the same have the same
-// fingerprint ("0.1" and "0.10", keys in any order, SOL by name or by address)
-// and that nothing outside the listed arguments can enter.
+// fingerprint ("0.1" and "0.10", keys in any order, SOL by name or by address),
+// that nothing outside the listed arguments can enter, and that an intent which
+// names its recipient counts for nothing until the signer's owner's address
+// stands in its place.
 package intent
 
 import (
@@ -55,7 +57,10 @@ type Claim struct {
 
 // Transfer is to send SOL (amount.SOL) or a token.
 type Transfer struct {
-	To     solana.PublicKey
+	To solana.PublicKey
+	// Name is the recipient's in the owner's address book, where the call used
+	// it. The address alone is part of the intent.
+	Name   string
 	Mint   solana.PublicKey
 	Amount string
 	Memo   string
@@ -73,8 +78,28 @@ func (i Intent) Fingerprint() [32]byte { return i.fingerprint }
 // Confirm is the confirmation code of the call, or empty.
 func (i Intent) Confirm() string { return i.confirm }
 
-// Stamped reports that a parser made i.
-func (i Intent) Stamped() bool { return i.tool != "" }
+// Stamped reports that a parser made i, and that nothing in it is still to be
+// resolved.
+func (i Intent) Stamped() bool { return i.tool != "" && i.canonical != "" }
+
+// Unresolved is the name of a recipient whose address must be found before the
+// intent means anything, or empty.
+func (i Intent) Unresolved() string {
+	if i.Stamped() || i.transfer == nil {
+		return ""
+	}
+	return i.transfer.Name
+}
+
+// Resolve puts the address that the owner gave to a name in the name's place.
+func (i Intent) Resolve(name string, address solana.PublicKey) (Intent, error) {
+	if i.Unresolved() == "" || address.IsZero() {
+		return Intent{}, fault.New(fault.Internal, "there is no recipient to resolve")
+	}
+	transfer := *i.transfer
+	transfer.Name, transfer.To = name, address
+	return sealTransfer(transfer, i.confirm)
+}
 
 // Swap returns the details of a swap.
 func (i Intent) Swap() (Swap, bool) {

@@ -134,7 +134,8 @@ type transferArguments struct {
 	Confirm string `json:"confirm"`
 }
 
-// ParseTransfer reads the arguments of solana_transfer.
+// ParseTransfer reads the arguments of solana_transfer. Where the recipient is
+// named, the intent has to be resolved.
 func ParseTransfer(raw json.RawMessage) (Intent, error) {
 	var arguments transferArguments
 	if err := Decode(raw, &arguments); err != nil {
@@ -142,8 +143,8 @@ func ParseTransfer(raw json.RawMessage) (Intent, error) {
 	}
 	transfer := Transfer{Mint: amount.SOL, Memo: arguments.Memo}
 	var err error
-	if transfer.To, err = solana.ParsePublicKey(arguments.To); err != nil || transfer.To.IsZero() {
-		return Intent{}, fault.New(fault.InvalidArguments, "to must be the base58 address of a wallet (32 bytes)")
+	if transfer.To, transfer.Name, err = parseRecipient(arguments.To); err != nil {
+		return Intent{}, err
 	}
 	if arguments.Mint != "" {
 		if transfer.Mint, err = ParseAsset("mint", arguments.Mint); err != nil {
@@ -161,6 +162,13 @@ func ParseTransfer(raw json.RawMessage) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
+	if transfer.Name != "" {
+		return Intent{tool: ToolTransfer, confirm: confirm, transfer: &transfer}, nil
+	}
+	return sealTransfer(transfer, confirm)
+}
+
+func sealTransfer(transfer Transfer, confirm string) (Intent, error) {
 	named := map[string]any{"to": transfer.To.String(), "amount": transfer.Amount, "mint": AssetText(transfer.Mint)}
 	if transfer.Memo != "" {
 		named["memo"] = transfer.Memo

@@ -91,20 +91,30 @@ func toolFault(id json.RawMessage, f *fault.Fault) toolAnswer {
 // it lists the versions to choose from.
 const codeUnsupportedVersion = -32022
 
-// scrub gives errors of the library fixed words: its own may quote the caller
-// or a Go error.
-func scrub(response mcp.JSONRPCMessage) any {
-	failure, ok := response.(mcp.JSONRPCError)
-	if !ok {
-		return response
+// reply is an answer of the library under the caller's own id: the library reads
+// numbers as floats, and would send 1e+26 back for a long one.
+type reply struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  any             `json:"result"`
+}
+
+// scrub gives an answer of the library the id that was asked under, and its
+// errors fixed words: its own may quote the caller or a Go error.
+func scrub(id json.RawMessage, response mcp.JSONRPCMessage) any {
+	switch answer := response.(type) {
+	case mcp.JSONRPCResponse:
+		return reply{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: answer.Result}
+	case mcp.JSONRPCError:
+		words, known := protocolWords[answer.Error.Code]
+		if !known {
+			words = "request refused"
+		}
+		failure := protocolFault(id, answer.Error.Code, words)
+		if answer.Error.Code == codeUnsupportedVersion {
+			failure.Error.Data = answer.Error.Data
+		}
+		return failure
 	}
-	words, known := protocolWords[failure.Error.Code]
-	if !known {
-		words = "request refused"
-	}
-	failure.Error.Message = words
-	if failure.Error.Code != codeUnsupportedVersion {
-		failure.Error.Data = nil
-	}
-	return failure
+	return response
 }

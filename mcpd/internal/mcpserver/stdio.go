@@ -139,7 +139,7 @@ func (c *stdio) answer(ctx context.Context, read message) {
 		}
 	}()
 	if response := c.server.mcp.HandleMessage(ctx, read.raw); response != nil {
-		c.write(ctx, scrub(response))
+		c.write(ctx, scrub(read.id, response))
 	}
 }
 

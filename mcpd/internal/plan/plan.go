@@ -117,8 +117,9 @@ func (u Unsigned) WithRent(more amount.Units) (Unsigned, error) {
 	return u, nil
 }
 
-// maxPriorityHeadroom bounds how much more than the built priority fee a
-// rebuild may pay: the fee market moves between preview and confirmation.
+// How much more than the built priority fee a rebuild may pay, since the fee
+// market moves between preview and confirmation: as much again, but within
+// these. What the signer's guard adds (Read.Guard) comes on top.
 const (
 	maxPriorityHeadroom = 1_000_000
 	minPriorityHeadroom = 10_000
@@ -138,7 +139,7 @@ func assemble(admitted caps.Admitted, flow Flow, batch [][]byte, reads []Read, s
 			return Unsigned{}, fault.New(fault.UpstreamBadAnswer, "the transaction does not ask for the wallet's signature")
 		}
 		headroom := max(minPriorityHeadroom, min(read.Priority, maxPriorityHeadroom))
-		fee, err := amount.Sum(bounds.MaxFee, read.Base, read.Priority, headroom)
+		fee, err := amount.Sum(bounds.MaxFee, read.Base, read.Priority, read.Guard, headroom)
 		if err != nil {
 			return Unsigned{}, fault.New(fault.UpstreamBadAnswer, "the fees of the transaction are too large").Because(err)
 		}

@@ -168,21 +168,25 @@ func TestPriorityFeeIsOfTheLimit(t *testing.T) {
 		price, limit uint64
 		hasLimit     bool
 		others       uint64
+		more         uint64
 		want         amount.Units
 	}{
-		{0, 200_000, true, 1, 0},
-		{1, 1, true, 1, 1},
-		{50_000, 120_000, true, 1, 6000},
-		{50_000, 0, false, 2, 20_000},
-		{1_000_000, 9_000_000, true, 1, 1_400_000},
+		{0, 200_000, true, 1, 0, 0},
+		{1, 1, true, 1, 0, 1},
+		{50_000, 120_000, true, 1, 0, 6000},
+		{50_000, 120_000, true, 1, 20_000, 7000},
+		{50_000, 0, false, 2, 0, 20_000},
+		{50_000, 0, false, 2, 20_000, 70_000},
+		{1_000_000, 9_000_000, true, 1, 0, 1_400_000},
+		{1_000_000, 1_390_000, true, 1, 20_000, 1_400_000},
 	}
 	for _, c := range cases {
-		got, err := (&budgetReader{price: c.price, limit: c.limit, hasLimit: c.hasLimit, others: c.others}).fee()
+		got, err := (&budgetReader{price: c.price, limit: c.limit, hasLimit: c.hasLimit, others: c.others}).fee(c.more)
 		if err != nil || got != c.want {
 			t.Errorf("price %d limit %d: %d, %v; want %d", c.price, c.limit, got, err, c.want)
 		}
 	}
-	if _, err := (&budgetReader{price: ^uint64(0), limit: 1_400_000, hasLimit: true}).fee(); err == nil {
+	if _, err := (&budgetReader{price: ^uint64(0), limit: 1_400_000, hasLimit: true}).fee(0); err == nil {
 		t.Error("a fee beyond u64 passed")
 	}
 }

@@ -27,6 +27,9 @@ type Read struct {
 	Writable []solana.PublicKey
 	Base     amount.Units
 	Priority amount.Units
+	// Guard is what the priority fee grows by, at most, when the signer appends
+	// its guard.
+	Guard amount.Units
 }
 
 // Opening is a token account that a transaction opens.
@@ -83,7 +86,11 @@ func ReadTransaction(raw []byte, tables map[solana.PublicKey]Table) (Read, error
 		}
 	}
 	read.Base = amount.Units(tx.Message.Header.NumRequiredSignatures) * solana.LamportsPerSignature
-	read.Priority, err = budget.fee()
+	if read.Priority, err = budget.fee(0); err != nil || len(read.Opaque) == 0 {
+		return read, err
+	}
+	guarded, err := budget.fee(guardUnits)
+	read.Guard = guarded.Less(read.Priority)
 	return read, err
 }
 
@@ -201,6 +208,11 @@ const (
 	microLamports       = 1_000_000
 )
 
+// guardUnits is more than the signer's guard takes: it has one suite for each
+// token account that an opaque program could reach, measured at up to 8,000
+// units for Token-2022 and 700 for SPL Token, and raises the limit by that.
+const guardUnits = 20_000
+
 func (b *budgetReader) take(data []byte) {
 	switch {
 	case len(data) == 5 && data[0] == 2:
@@ -218,10 +230,16 @@ func (b *budgetReader) count(program solana.PublicKey) {
 	b.others++
 }
 
-func (b *budgetReader) fee() (amount.Units, error) {
-	limit := b.limit
+// fee is what the transaction pays with more units in its limit. Where it sets
+// none, each instruction of the guard has the runtime's default, and only the
+// highest limit is sure.
+func (b *budgetReader) fee(more uint64) (amount.Units, error) {
+	limit := b.limit + more
 	if !b.hasLimit {
 		limit = b.others*defaultUnits + b.builtin*defaultBuiltinUnits
+		if more > 0 {
+			limit = maxComputeUnits
+		}
 	}
 	limit = min(limit, maxComputeUnits)
 	fee, err := amount.Units(b.price).MulDiv(limit, microLamports, true)

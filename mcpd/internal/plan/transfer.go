@@ -92,6 +92,9 @@ func checkRecipient(to, wallet solana.PublicKey, snapshot Snapshot) error {
 		return fault.New(fault.InvalidArguments, "to is the wallet itself")
 	}
 	account, exists := snapshot.Accounts[to]
+	if err := intent.CheckRecipientExists(to, exists); err != nil {
+		return err
+	}
 	if exists && (account.Executable || account.Owner != solana.SystemProgram) {
 		return fault.New(fault.InvalidArguments, "to (%s) is not a wallet: the account belongs to the program %s; give the owner's wallet address", to, account.Owner)
 	}

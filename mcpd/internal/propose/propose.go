@@ -175,6 +175,22 @@ func (c *Client) Execute(ctx context.Context, code string, simulated simulate.Si
 	}
 }
 
+// Resolve asks for the address that the owner gave to a name.
+func (c *Client) Resolve(ctx context.Context, name string) (string, solana.PublicKey, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	answer, err := c.signer.ResolveRecipient(ctx, &signerv1.ResolveRecipientRequest{Name: name})
+	if err != nil {
+		return "", solana.PublicKey{}, unavailable(err)
+	}
+	read := reader{}
+	address := read.key(answer.GetAddress())
+	if answer.GetName() == "" || address.IsZero() {
+		read.fail()
+	}
+	return read.text(answer.GetName()), address, read.err
+}
+
 // Cancel voids an open proposal of this session.
 func (c *Client) Cancel(ctx context.Context, proposalID string) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)

@@ -64,6 +64,8 @@ type Change struct {
 type Payment struct {
 	Recipient, Mint solana.PublicKey
 	Amount          amount.Units
+	// Name is the owner's for the recipient, or empty.
+	Name string
 }
 
 // Finding is something the signer wants a person to know.

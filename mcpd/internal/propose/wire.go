@@ -218,6 +218,7 @@ func (r *reader) effects(wire *signerv1.Effects) Effects {
 	for _, payment := range wire.GetPayments() {
 		effects.Payments = append(effects.Payments, Payment{
 			Recipient: r.key(payment.GetRecipient()), Mint: r.asset(payment.GetMint()), Amount: amount.Units(payment.GetAmount()),
+			Name: r.text(payment.GetName()),
 		})
 	}
 	for _, finding := range wire.GetFindings() {

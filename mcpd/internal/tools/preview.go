@@ -28,7 +28,9 @@ func renderProposal(meant intent.Intent, result flow.Result) Result {
 		view.Quote = ViewQuote(*result.Quote, result.Mints)
 	}
 	lines := []string{nothingYet + " This is a proposal, judged by the signer.", "Network: " + view.Network.Label}
-	lines = append(lines, transferLines(meant)...)
+	recipient := recipientName(meant, *proposal)
+	lines = append(lines, warningLines(meant, *proposal, result.Unused && recipient == "")...)
+	lines = append(lines, transferLines(meant, recipient)...)
 	lines = append(lines, tradeLines(meant, *proposal, view.Proposal)...)
 	lines = append(lines, costLines(*proposal)...)
 	lines = append(lines, judgementLines(meant, *proposal, result.Mints)...)
@@ -207,11 +209,13 @@ func judgementLines(meant intent.Intent, proposal propose.Proposal, mints map[so
 		lines = append(lines, line)
 		for _, payment := range effects.Payments {
 			if !isAskedFor(payment, meant, mints) {
-				lines = append(lines, "  pays "+paid(payment, mints)+" to "+payment.Recipient.String())
+				lines = append(lines, "  pays "+paid(payment, mints)+" to "+named(payment))
 			}
 		}
 		for _, finding := range effects.Findings {
-			lines = append(lines, "  note: "+finding.Text)
+			if !warnings[finding.Code] {
+				lines = append(lines, "  note: "+finding.Text)
+			}
 		}
 	}
 	return lines

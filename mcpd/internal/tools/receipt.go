@@ -169,7 +169,8 @@ func receiptLines(receipt propose.Receipt, meant intent.Intent, capped []caps.Mi
 	if network := ViewNetwork(receipt.Network.Cluster, receipt.Network.Genesis); network != nil {
 		lines = append(lines, "Network: "+network.Label)
 	}
-	lines = append(lines, transferLines(meant)...)
+	transfer, _ := meant.Transfer()
+	lines = append(lines, transferLines(meant, transfer.Name)...)
 	lines = append(lines, sumLines(receipt)...)
 	for i, tx := range receipt.Transactions {
 		lines = append(lines, transactionLine(i, tx))

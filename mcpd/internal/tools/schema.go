@@ -43,7 +43,9 @@ const (
 	addressPattern = "^[1-9A-HJ-NP-Za-km-z]{32,44}$"
 	assetPattern   = "^(SOL|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 	amountPattern  = `^[0-9]{1,20}(\.[0-9]{1,30})?$`
-	codePattern    = "^[A-Za-z0-9_-]{0,128}$"
+	// recipientPattern lets a wrong address through to be refused in words.
+	recipientPattern = `^[A-Za-z0-9_-]{1,44}$`
+	codePattern      = "^[A-Za-z0-9_-]{0,128}$"
 )
 
 func matching(description, pattern string) Schema {
@@ -54,6 +56,9 @@ func matching(description, pattern string) Schema {
 
 // Address is an account address.
 func Address(description string) Schema { return matching(description, addressPattern) }
+
+// Recipient is a name of the owner's address book, or a wallet's address.
+func Recipient(description string) Schema { return matching(description, recipientPattern) }
 
 // Asset is a mint, or SOL.
 func Asset(description string) Schema {
@@ -197,7 +202,7 @@ var definitionsOf = Properties{
 		"rent":          AmountRef,
 		"rent_returned": AmountRef,
 		"payments": list(Object(Properties{
-			"recipient": text, "mint": text, "amount_base_units": text,
+			"recipient": text, "name": Text("The owner's, from the address book."), "mint": text, "amount_base_units": text,
 		}, "recipient", "mint", "amount_base_units")),
 		"programs":     list(text),
 		"instructions": list(text),

@@ -104,6 +104,7 @@ func viewChanges(changes []propose.Change) []ChangeView {
 // PaymentView is an amount that somebody else receives.
 type PaymentView struct {
 	Recipient       string `json:"recipient"`
+	Name            string `json:"name,omitempty"`
 	Mint            string `json:"mint"`
 	AmountBaseUnits string `json:"amount_base_units"`
 }
@@ -137,7 +138,7 @@ func viewEffects(effects propose.Effects) EffectsView {
 		Rent: ViewSOL(effects.Rent), RentReturned: ViewSOL(effects.RentReturned), Instructions: effects.Instructions,
 	}
 	for _, payment := range effects.Payments {
-		view.Payments = append(view.Payments, PaymentView{Recipient: payment.Recipient.String(), Mint: intent.AssetText(payment.Mint), AmountBaseUnits: payment.Amount.String()})
+		view.Payments = append(view.Payments, PaymentView{Recipient: payment.Recipient.String(), Name: payment.Name, Mint: intent.AssetText(payment.Mint), AmountBaseUnits: payment.Amount.String()})
 	}
 	for _, program := range effects.Programs {
 		view.Programs = append(view.Programs, program.String())

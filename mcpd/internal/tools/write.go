@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,21 +33,24 @@ func Write(engine *flow.Engine, parse func(json.RawMessage) (intent.Intent, erro
 		if err != nil {
 			return Result{}, err
 		}
-		return renderWrite(meant, result), nil
+		return renderWrite(result), nil
 	}
 }
 
 // renderWrite words what became of a write.
-func renderWrite(meant intent.Intent, result flow.Result) Result {
+func renderWrite(result flow.Result) Result {
 	switch {
 	case result.Receipt != nil:
-		return renderReceipt(*result.Receipt, meant, result.Signer.Capped)
+		return renderReceipt(*result.Receipt, result.Meant, result.Signer.Capped)
 	case result.Denial != nil:
 		return renderDenial(result)
 	default:
-		return renderProposal(meant, result)
+		return renderProposal(result.Meant, result)
 	}
 }
+
+// ruleNewRecipient is the signer's rule for somebody whom the owner has not named.
+const ruleNewRecipient = "recipients.new"
 
 func renderDenial(result flow.Result) Result {
 	denial := result.Denial
@@ -57,6 +61,9 @@ func renderDenial(result flow.Result) Result {
 	text := FaultText(denial.Fault) + " Nothing was signed or sent; the signer refused."
 	if rules := ownersRules(denial.Rules); rules != "" {
 		text += " Decided by policy.toml: " + rules + "."
+	}
+	if transfer, ok := result.Meant.Transfer(); ok && slices.Contains(denial.Rules, ruleNewRecipient) {
+		text += " If the user knows this recipient, the owner can name it: signerd recipients add NAME " + transfer.To.String() + "."
 	}
 	return Result{Text: text, Structured: view, Fault: denial.Fault}
 }
@@ -74,12 +81,17 @@ func ownersRules(rules []string) string {
 }
 
 // transferLines name whom a transfer pays and how much, as it was asked for.
-func transferLines(meant intent.Intent) []string {
+// name is the recipient's in the owner's address book, or empty.
+func transferLines(meant intent.Intent, name string) []string {
 	transfer, ok := meant.Transfer()
 	if !ok {
 		return nil
 	}
-	lines := []string{"To: " + transfer.To.String(), "Amount: " + transfer.Amount + unitOf(transfer.Mint)}
+	to := transfer.To.String()
+	if name != "" {
+		to = name + " (" + to + ")"
+	}
+	lines := []string{"To: " + to, "Amount: " + transfer.Amount + unitOf(transfer.Mint)}
 	if transfer.Memo != "" {
 		lines = append(lines, "Memo: "+strconv.Quote(transfer.Memo)+" (public, on chain)")
 	}

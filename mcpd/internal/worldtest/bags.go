@@ -43,6 +43,8 @@ type Mood struct {
 	Body    string
 	// Quote changes the quote before it is sent.
 	Quote func(map[string]any)
+	// Fat makes as many swaps come out large before one is small again.
+	Fat int
 	// Claimable is what Token holds for the wallet.
 	Claimable uint64
 	// Sponsor makes another account the fee payer of claims.
@@ -151,7 +153,12 @@ func (b *Bags) swap(body []byte) (string, error) {
 	if err := json.Unmarshal(body, &request); err != nil || request.Wallet != Wallet {
 		return "", fmt.Errorf("bad swap request")
 	}
-	raw, err := build(Wallet, solana.DFlowProgram, Token)
+	data := []byte{7, 7}
+	if b.mood.Fat > 0 {
+		b.mood.Fat--
+		data = make([]byte, 400)
+	}
+	raw, err := build(Wallet, solana.DFlowProgram, Token, data)
 	return fmt.Sprintf(`{"swapTransaction":%q,"computeUnitLimit":200000,"lastValidBlockHeight":1000,"prioritizationFeeLamports":1000}`, base58.Encode(raw)), err
 }
 
@@ -160,7 +167,7 @@ func (b *Bags) claim() (string, error) {
 	if b.mood.Sponsor {
 		payer = Recipient
 	}
-	first, err := build(payer, solana.FeeShareV2Program, Token)
+	first, err := build(payer, solana.FeeShareV2Program, Token, []byte{7, 7})
 	if err != nil {
 		return "", err
 	}
@@ -170,8 +177,8 @@ func (b *Bags) claim() (string, error) {
 }
 
 // build makes a transaction with a priority fee of 1000 lamports, that opens
-// the wallet's wrapped SOL account and calls program.
-func build(payer, program, mint solana.PublicKey) ([]byte, error) {
+// the wallet's wrapped SOL account and calls program with data.
+func build(payer, program, mint solana.PublicKey, data []byte) ([]byte, error) {
 	price := binary.LittleEndian.AppendUint64([]byte{3}, 5000)
 	limit := binary.LittleEndian.AppendUint32([]byte{2}, 200_000)
 	wsol := solana.AssociatedTokenAddress(Wallet, solana.WrappedSOL, solana.TokenProgram)
@@ -185,7 +192,7 @@ func build(payer, program, mint solana.PublicKey) ([]byte, error) {
 		}, []byte{1}),
 		lib.NewInstruction(key(program), lib.AccountMetaSlice{
 			lib.NewAccountMeta(key(Wallet), true, true), lib.NewAccountMeta(key(wsol), true, false), lib.NewAccountMeta(key(mint), false, false),
-		}, []byte{7, 7}),
+		}, data),
 	}
 	tx, err := lib.NewTransaction(instructions, lib.Hash{9}, lib.TransactionPayer(key(payer)))
 	if err != nil {

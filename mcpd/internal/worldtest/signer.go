@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,12 @@ type Rules struct {
 	CappedToken    bool
 	AllowUncapped  bool
 	PerTransaction uint64
+	// Recipients is the owner's address book.
+	Recipients map[string]solana.PublicKey
+	// Findings are told of every transaction.
+	Findings []*signerv1.Finding
+	// Largest, where set, is how many bytes a transaction may have to be guarded.
+	Largest int
 	// Hang makes Execute wait after "sent" until Resume.
 	Hang bool
 }
@@ -61,7 +68,7 @@ const (
 func newSigner(node *Node) *Signer {
 	return &Signer{node: node, resume: make(chan struct{}), rules: Rules{
 		Tier: signerv1.Tier_TIER_CONFIRM, Outcome: signerv1.Outcome_OUTCOME_LANDED, Cluster: "local", PerTransaction: 100_000_000,
-		DenyRules: []string{"test-rule"},
+		DenyRules: []string{"test-rule"}, Findings: []*signerv1.Finding{{Code: "note", Text: "a note of the signer"}},
 	}}
 }
 
@@ -157,10 +164,14 @@ func (s *Signer) Propose(_ context.Context, request *signerv1.ProposeRequest) (*
 	}
 	p := &proposal{id: fmt.Sprintf("P%d", len(s.proposals)+1), fingerprint: want, request: request, state: signerv1.ProposalState_PROPOSAL_STATE_OPEN}
 	s.proposals = append(s.proposals, p)
-	if s.rules.Deny != nil {
+	refusal := s.rules.Deny
+	if s.rules.Largest > 0 && len(request.GetTransactions()[0]) > s.rules.Largest {
+		refusal = fault.New(fault.GuardImpossible, "the guard does not fit")
+	}
+	if refusal != nil {
 		p.state = signerv1.ProposalState_PROPOSAL_STATE_DENIED
 		return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Denied{Denied: &signerv1.Denial{
-			Fault: faultgrpc.ToWire(s.rules.Deny), Rules: s.rules.DenyRules, Limits: s.limits(), ProposalId: p.id,
+			Fault: faultgrpc.ToWire(refusal), Rules: s.rules.DenyRules, Limits: s.limits(), ProposalId: p.id,
 		}}}, nil
 	}
 	p.code = fmt.Sprintf("CODE%08d", len(s.proposals))
@@ -171,8 +182,7 @@ func (s *Signer) Propose(_ context.Context, request *signerv1.ProposeRequest) (*
 	for i := range request.GetTransactions() {
 		answer.Effects = append(answer.Effects, &signerv1.Effects{
 			Class: signerv1.Class_CLASS_GUARDED, Simulated: i == 0, BaseFee: solana.LamportsPerSignature, Changes: changes(request.GetBounds()),
-			Rent: request.GetBounds().GetMaxRent(), Payments: payments(request.GetBounds()),
-			Findings: []*signerv1.Finding{{Code: "note", Text: "a note of the signer"}},
+			Rent: request.GetBounds().GetMaxRent(), Payments: s.payments(request.GetBounds()), Findings: s.rules.Findings,
 		})
 	}
 	return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Proposal{Proposal: answer}}, nil
@@ -195,14 +205,32 @@ func changes(bounds *signerv1.Bounds) []*signerv1.AssetChange {
 	return out
 }
 
-func payments(bounds *signerv1.Bounds) []*signerv1.Payment {
+func (s *Signer) payments(bounds *signerv1.Bounds) []*signerv1.Payment {
 	var out []*signerv1.Payment
 	for _, recipient := range bounds.GetRecipients() {
 		for _, asset := range bounds.GetMaxOut() {
-			out = append(out, &signerv1.Payment{Recipient: recipient, Mint: asset.GetMint(), Amount: asset.GetAmount()})
+			payment := &signerv1.Payment{Recipient: recipient, Mint: asset.GetMint(), Amount: asset.GetAmount()}
+			for name, address := range s.rules.Recipients {
+				if string(address[:]) == string(recipient) {
+					payment.Name = name
+				}
+			}
+			out = append(out, payment)
 		}
 	}
 	return out
+}
+
+// ResolveRecipient implements the service.
+func (s *Signer) ResolveRecipient(_ context.Context, request *signerv1.ResolveRecipientRequest) (*signerv1.ResolveRecipientResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, address := range s.rules.Recipients {
+		if strings.EqualFold(name, request.GetName()) {
+			return &signerv1.ResolveRecipientResponse{Name: name, Address: address[:]}, nil
+		}
+	}
+	return nil, faultgrpc.ToStatus(fault.New(fault.RecipientUnknown, "no recipient called %s is in the owner's address book", request.GetName()))
 }
 
 // stored is the receipt of a proposal, which says little where none was made.

@@ -351,6 +351,316 @@ func (x *Window) GetLeft() uint64 {
 	return 0
 }
 
+type Recipient struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address       []byte                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Recipient) Reset() {
+	*x = Recipient{}
+	mi := &file_operator_v1_operator_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Recipient) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Recipient) ProtoMessage() {}
+
+func (x *Recipient) ProtoReflect() protoreflect.Message {
+	mi := &file_operator_v1_operator_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Recipient.ProtoReflect.Descriptor instead.
+func (*Recipient) Descriptor() ([]byte, []int) {
+	return file_operator_v1_operator_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Recipient) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Recipient) GetAddress() []byte {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
+type AddRecipientRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Recipient *Recipient             `protobuf:"bytes,1,opt,name=recipient,proto3" json:"recipient,omitempty"`
+	// Add it although the address looks like one that is known.
+	Insist        bool `protobuf:"varint,2,opt,name=insist,proto3" json:"insist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddRecipientRequest) Reset() {
+	*x = AddRecipientRequest{}
+	mi := &file_operator_v1_operator_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddRecipientRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddRecipientRequest) ProtoMessage() {}
+
+func (x *AddRecipientRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_operator_v1_operator_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddRecipientRequest.ProtoReflect.Descriptor instead.
+func (*AddRecipientRequest) Descriptor() ([]byte, []int) {
+	return file_operator_v1_operator_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AddRecipientRequest) GetRecipient() *Recipient {
+	if x != nil {
+		return x.Recipient
+	}
+	return nil
+}
+
+func (x *AddRecipientRequest) GetInsist() bool {
+	if x != nil {
+		return x.Insist
+	}
+	return false
+}
+
+type AddRecipientResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddRecipientResponse) Reset() {
+	*x = AddRecipientResponse{}
+	mi := &file_operator_v1_operator_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddRecipientResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddRecipientResponse) ProtoMessage() {}
+
+func (x *AddRecipientResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_operator_v1_operator_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddRecipientResponse.ProtoReflect.Descriptor instead.
+func (*AddRecipientResponse) Descriptor() ([]byte, []int) {
+	return file_operator_v1_operator_proto_rawDescGZIP(), []int{7}
+}
+
+type ListRecipientsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRecipientsRequest) Reset() {
+	*x = ListRecipientsRequest{}
+	mi := &file_operator_v1_operator_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRecipientsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRecipientsRequest) ProtoMessage() {}
+
+func (x *ListRecipientsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_operator_v1_operator_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRecipientsRequest.ProtoReflect.Descriptor instead.
+func (*ListRecipientsRequest) Descriptor() ([]byte, []int) {
+	return file_operator_v1_operator_proto_rawDescGZIP(), []int{8}
+}
+
+type ListRecipientsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Recipients    []*Recipient           `protobuf:"bytes,1,rep,name=recipients,proto3" json:"recipients,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRecipientsResponse) Reset() {
+	*x = ListRecipientsResponse{}
+	mi := &file_operator_v1_operator_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRecipientsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRecipientsResponse) ProtoMessage() {}
+
+func (x *ListRecipientsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_operator_v1_operator_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRecipientsResponse.ProtoReflect.Descriptor instead.
+func (*ListRecipientsResponse) Descriptor() ([]byte, []int) {
+	return file_operator_v1_operator_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListRecipientsResponse) GetRecipients() []*Recipient {
+	if x != nil {
+		return x.Recipients
+	}
+	return nil
+}
+
+type RemoveRecipientRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRecipientRequest) Reset() {
+	*x = RemoveRecipientRequest{}
+	mi := &file_operator_v1_operator_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRecipientRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRecipientRequest) ProtoMessage() {}
+
+func (x *RemoveRecipientRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_operator_v1_operator_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRecipientRequest.ProtoReflect.Descriptor instead.
+func (*RemoveRecipientRequest) Descriptor() ([]byte, []int) {
+	return file_operator_v1_operator_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RemoveRecipientRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type RemoveRecipientResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was removed.
+	Recipient     *Recipient `protobuf:"bytes,1,opt,name=recipient,proto3" json:"recipient,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRecipientResponse) Reset() {
+	*x = RemoveRecipientResponse{}
+	mi := &file_operator_v1_operator_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRecipientResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRecipientResponse) ProtoMessage() {}
+
+func (x *RemoveRecipientResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_operator_v1_operator_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRecipientResponse.ProtoReflect.Descriptor instead.
+func (*RemoveRecipientResponse) Descriptor() ([]byte, []int) {
+	return file_operator_v1_operator_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RemoveRecipientResponse) GetRecipient() *Recipient {
+	if x != nil {
+		return x.Recipient
+	}
+	return nil
+}
+
 var File_operator_v1_operator_proto protoreflect.FileDescriptor
 
 const file_operator_v1_operator_proto_rawDesc = "" +
@@ -380,10 +690,29 @@ const file_operator_v1_operator_proto_rawDesc = "" +
 	"\x03cap\x18\x04 \x01(\x04R\x03cap\x12\x12\n" +
 	"\x04used\x18\x05 \x01(\x04R\x04used\x12\x1a\n" +
 	"\breserved\x18\x06 \x01(\x04R\breserved\x12\x12\n" +
-	"\x04left\x18\a \x01(\x04R\x04left2\xa9\x01\n" +
+	"\x04left\x18\a \x01(\x04R\x04left\"9\n" +
+	"\tRecipient\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\fR\aaddress\"c\n" +
+	"\x13AddRecipientRequest\x124\n" +
+	"\trecipient\x18\x01 \x01(\v2\x16.operator.v1.RecipientR\trecipient\x12\x16\n" +
+	"\x06insist\x18\x02 \x01(\bR\x06insist\"\x16\n" +
+	"\x14AddRecipientResponse\"\x17\n" +
+	"\x15ListRecipientsRequest\"P\n" +
+	"\x16ListRecipientsResponse\x126\n" +
+	"\n" +
+	"recipients\x18\x01 \x03(\v2\x16.operator.v1.RecipientR\n" +
+	"recipients\",\n" +
+	"\x16RemoveRecipientRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"O\n" +
+	"\x17RemoveRecipientResponse\x124\n" +
+	"\trecipient\x18\x01 \x01(\v2\x16.operator.v1.RecipientR\trecipient2\xb7\x03\n" +
 	"\x0fOperatorService\x12J\n" +
 	"\tGetStatus\x12\x1d.operator.v1.GetStatusRequest\x1a\x1e.operator.v1.GetStatusResponse\x12J\n" +
-	"\tGetLimits\x12\x1d.operator.v1.GetLimitsRequest\x1a\x1e.operator.v1.GetLimitsResponseB*Z(countersign/proto/operator/v1;operatorv1b\x06proto3"
+	"\tGetLimits\x12\x1d.operator.v1.GetLimitsRequest\x1a\x1e.operator.v1.GetLimitsResponse\x12S\n" +
+	"\fAddRecipient\x12 .operator.v1.AddRecipientRequest\x1a!.operator.v1.AddRecipientResponse\x12Y\n" +
+	"\x0eListRecipients\x12\".operator.v1.ListRecipientsRequest\x1a#.operator.v1.ListRecipientsResponse\x12\\\n" +
+	"\x0fRemoveRecipient\x12#.operator.v1.RemoveRecipientRequest\x1a$.operator.v1.RemoveRecipientResponseB*Z(countersign/proto/operator/v1;operatorv1b\x06proto3"
 
 var (
 	file_operator_v1_operator_proto_rawDescOnce sync.Once
@@ -397,27 +726,43 @@ func file_operator_v1_operator_proto_rawDescGZIP() []byte {
 	return file_operator_v1_operator_proto_rawDescData
 }
 
-var file_operator_v1_operator_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_operator_v1_operator_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_operator_v1_operator_proto_goTypes = []any{
-	(*GetStatusRequest)(nil),      // 0: operator.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),     // 1: operator.v1.GetStatusResponse
-	(*GetLimitsRequest)(nil),      // 2: operator.v1.GetLimitsRequest
-	(*GetLimitsResponse)(nil),     // 3: operator.v1.GetLimitsResponse
-	(*Window)(nil),                // 4: operator.v1.Window
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*GetStatusRequest)(nil),        // 0: operator.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),       // 1: operator.v1.GetStatusResponse
+	(*GetLimitsRequest)(nil),        // 2: operator.v1.GetLimitsRequest
+	(*GetLimitsResponse)(nil),       // 3: operator.v1.GetLimitsResponse
+	(*Window)(nil),                  // 4: operator.v1.Window
+	(*Recipient)(nil),               // 5: operator.v1.Recipient
+	(*AddRecipientRequest)(nil),     // 6: operator.v1.AddRecipientRequest
+	(*AddRecipientResponse)(nil),    // 7: operator.v1.AddRecipientResponse
+	(*ListRecipientsRequest)(nil),   // 8: operator.v1.ListRecipientsRequest
+	(*ListRecipientsResponse)(nil),  // 9: operator.v1.ListRecipientsResponse
+	(*RemoveRecipientRequest)(nil),  // 10: operator.v1.RemoveRecipientRequest
+	(*RemoveRecipientResponse)(nil), // 11: operator.v1.RemoveRecipientResponse
+	(*timestamppb.Timestamp)(nil),   // 12: google.protobuf.Timestamp
 }
 var file_operator_v1_operator_proto_depIdxs = []int32{
-	5, // 0: operator.v1.GetStatusResponse.started_at:type_name -> google.protobuf.Timestamp
-	4, // 1: operator.v1.GetLimitsResponse.windows:type_name -> operator.v1.Window
-	0, // 2: operator.v1.OperatorService.GetStatus:input_type -> operator.v1.GetStatusRequest
-	2, // 3: operator.v1.OperatorService.GetLimits:input_type -> operator.v1.GetLimitsRequest
-	1, // 4: operator.v1.OperatorService.GetStatus:output_type -> operator.v1.GetStatusResponse
-	3, // 5: operator.v1.OperatorService.GetLimits:output_type -> operator.v1.GetLimitsResponse
-	4, // [4:6] is the sub-list for method output_type
-	2, // [2:4] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	12, // 0: operator.v1.GetStatusResponse.started_at:type_name -> google.protobuf.Timestamp
+	4,  // 1: operator.v1.GetLimitsResponse.windows:type_name -> operator.v1.Window
+	5,  // 2: operator.v1.AddRecipientRequest.recipient:type_name -> operator.v1.Recipient
+	5,  // 3: operator.v1.ListRecipientsResponse.recipients:type_name -> operator.v1.Recipient
+	5,  // 4: operator.v1.RemoveRecipientResponse.recipient:type_name -> operator.v1.Recipient
+	0,  // 5: operator.v1.OperatorService.GetStatus:input_type -> operator.v1.GetStatusRequest
+	2,  // 6: operator.v1.OperatorService.GetLimits:input_type -> operator.v1.GetLimitsRequest
+	6,  // 7: operator.v1.OperatorService.AddRecipient:input_type -> operator.v1.AddRecipientRequest
+	8,  // 8: operator.v1.OperatorService.ListRecipients:input_type -> operator.v1.ListRecipientsRequest
+	10, // 9: operator.v1.OperatorService.RemoveRecipient:input_type -> operator.v1.RemoveRecipientRequest
+	1,  // 10: operator.v1.OperatorService.GetStatus:output_type -> operator.v1.GetStatusResponse
+	3,  // 11: operator.v1.OperatorService.GetLimits:output_type -> operator.v1.GetLimitsResponse
+	7,  // 12: operator.v1.OperatorService.AddRecipient:output_type -> operator.v1.AddRecipientResponse
+	9,  // 13: operator.v1.OperatorService.ListRecipients:output_type -> operator.v1.ListRecipientsResponse
+	11, // 14: operator.v1.OperatorService.RemoveRecipient:output_type -> operator.v1.RemoveRecipientResponse
+	10, // [10:15] is the sub-list for method output_type
+	5,  // [5:10] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_operator_v1_operator_proto_init() }
@@ -431,7 +776,7 @@ func file_operator_v1_operator_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_operator_v1_operator_proto_rawDesc), len(file_operator_v1_operator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

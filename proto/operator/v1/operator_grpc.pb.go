@@ -21,8 +21,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	OperatorService_GetStatus_FullMethodName = "/operator.v1.OperatorService/GetStatus"
-	OperatorService_GetLimits_FullMethodName = "/operator.v1.OperatorService/GetLimits"
+	OperatorService_GetStatus_FullMethodName       = "/operator.v1.OperatorService/GetStatus"
+	OperatorService_GetLimits_FullMethodName       = "/operator.v1.OperatorService/GetLimits"
+	OperatorService_AddRecipient_FullMethodName    = "/operator.v1.OperatorService/AddRecipient"
+	OperatorService_ListRecipients_FullMethodName  = "/operator.v1.OperatorService/ListRecipients"
+	OperatorService_RemoveRecipient_FullMethodName = "/operator.v1.OperatorService/RemoveRecipient"
 )
 
 // OperatorServiceClient is the client API for OperatorService service.
@@ -33,6 +36,12 @@ type OperatorServiceClient interface {
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
 	// GetLimits says what all sessions together may still spend.
 	GetLimits(ctx context.Context, in *GetLimitsRequest, opts ...grpc.CallOption) (*GetLimitsResponse, error)
+	// AddRecipient gives an address a name in the address book.
+	AddRecipient(ctx context.Context, in *AddRecipientRequest, opts ...grpc.CallOption) (*AddRecipientResponse, error)
+	// ListRecipients reads the address book, in the order of names.
+	ListRecipients(ctx context.Context, in *ListRecipientsRequest, opts ...grpc.CallOption) (*ListRecipientsResponse, error)
+	// RemoveRecipient takes a name out of the address book.
+	RemoveRecipient(ctx context.Context, in *RemoveRecipientRequest, opts ...grpc.CallOption) (*RemoveRecipientResponse, error)
 }
 
 type operatorServiceClient struct {
@@ -63,6 +72,36 @@ func (c *operatorServiceClient) GetLimits(ctx context.Context, in *GetLimitsRequ
 	return out, nil
 }
 
+func (c *operatorServiceClient) AddRecipient(ctx context.Context, in *AddRecipientRequest, opts ...grpc.CallOption) (*AddRecipientResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddRecipientResponse)
+	err := c.cc.Invoke(ctx, OperatorService_AddRecipient_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *operatorServiceClient) ListRecipients(ctx context.Context, in *ListRecipientsRequest, opts ...grpc.CallOption) (*ListRecipientsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRecipientsResponse)
+	err := c.cc.Invoke(ctx, OperatorService_ListRecipients_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *operatorServiceClient) RemoveRecipient(ctx context.Context, in *RemoveRecipientRequest, opts ...grpc.CallOption) (*RemoveRecipientResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveRecipientResponse)
+	err := c.cc.Invoke(ctx, OperatorService_RemoveRecipient_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OperatorServiceServer is the server API for OperatorService service.
 // All implementations must embed UnimplementedOperatorServiceServer
 // for forward compatibility.
@@ -71,6 +110,12 @@ type OperatorServiceServer interface {
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
 	// GetLimits says what all sessions together may still spend.
 	GetLimits(context.Context, *GetLimitsRequest) (*GetLimitsResponse, error)
+	// AddRecipient gives an address a name in the address book.
+	AddRecipient(context.Context, *AddRecipientRequest) (*AddRecipientResponse, error)
+	// ListRecipients reads the address book, in the order of names.
+	ListRecipients(context.Context, *ListRecipientsRequest) (*ListRecipientsResponse, error)
+	// RemoveRecipient takes a name out of the address book.
+	RemoveRecipient(context.Context, *RemoveRecipientRequest) (*RemoveRecipientResponse, error)
 	mustEmbedUnimplementedOperatorServiceServer()
 }
 
@@ -86,6 +131,15 @@ func (UnimplementedOperatorServiceServer) GetStatus(context.Context, *GetStatusR
 }
 func (UnimplementedOperatorServiceServer) GetLimits(context.Context, *GetLimitsRequest) (*GetLimitsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetLimits not implemented")
+}
+func (UnimplementedOperatorServiceServer) AddRecipient(context.Context, *AddRecipientRequest) (*AddRecipientResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddRecipient not implemented")
+}
+func (UnimplementedOperatorServiceServer) ListRecipients(context.Context, *ListRecipientsRequest) (*ListRecipientsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRecipients not implemented")
+}
+func (UnimplementedOperatorServiceServer) RemoveRecipient(context.Context, *RemoveRecipientRequest) (*RemoveRecipientResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveRecipient not implemented")
 }
 func (UnimplementedOperatorServiceServer) mustEmbedUnimplementedOperatorServiceServer() {}
 func (UnimplementedOperatorServiceServer) testEmbeddedByValue()                         {}
@@ -144,6 +198,60 @@ func _OperatorService_GetLimits_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OperatorService_AddRecipient_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddRecipientRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OperatorServiceServer).AddRecipient(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OperatorService_AddRecipient_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OperatorServiceServer).AddRecipient(ctx, req.(*AddRecipientRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _OperatorService_ListRecipients_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRecipientsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OperatorServiceServer).ListRecipients(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OperatorService_ListRecipients_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OperatorServiceServer).ListRecipients(ctx, req.(*ListRecipientsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _OperatorService_RemoveRecipient_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveRecipientRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OperatorServiceServer).RemoveRecipient(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OperatorService_RemoveRecipient_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OperatorServiceServer).RemoveRecipient(ctx, req.(*RemoveRecipientRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // OperatorService_ServiceDesc is the grpc.ServiceDesc for OperatorService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -158,6 +266,18 @@ var OperatorService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetLimits",
 			Handler:    _OperatorService_GetLimits_Handler,
+		},
+		{
+			MethodName: "AddRecipient",
+			Handler:    _OperatorService_AddRecipient_Handler,
+		},
+		{
+			MethodName: "ListRecipients",
+			Handler:    _OperatorService_ListRecipients_Handler,
+		},
+		{
+			MethodName: "RemoveRecipient",
+			Handler:    _OperatorService_RemoveRecipient_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

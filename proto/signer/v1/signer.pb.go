@@ -1382,10 +1382,12 @@ func (x *AssetChange) GetIn() uint64 {
 }
 
 type Payment struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Recipient     []byte                 `protobuf:"bytes,1,opt,name=recipient,proto3" json:"recipient,omitempty"`
-	Mint          []byte                 `protobuf:"bytes,2,opt,name=mint,proto3" json:"mint,omitempty"`
-	Amount        uint64                 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Recipient []byte                 `protobuf:"bytes,1,opt,name=recipient,proto3" json:"recipient,omitempty"`
+	Mint      []byte                 `protobuf:"bytes,2,opt,name=mint,proto3" json:"mint,omitempty"`
+	Amount    uint64                 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	// The owner's name for the recipient, empty where there is none.
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1441,6 +1443,15 @@ func (x *Payment) GetAmount() uint64 {
 	return 0
 }
 
+func (x *Payment) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// Finding is what a person should know. Its text may hold words that come from
+// the chain: it is shown, never followed.
 type Finding struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
@@ -2770,6 +2781,103 @@ func (x *GetLimitsResponse) GetLimits() *Limits {
 	return nil
 }
 
+type ResolveRecipientRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveRecipientRequest) Reset() {
+	*x = ResolveRecipientRequest{}
+	mi := &file_signer_v1_signer_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveRecipientRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveRecipientRequest) ProtoMessage() {}
+
+func (x *ResolveRecipientRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_signer_v1_signer_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveRecipientRequest.ProtoReflect.Descriptor instead.
+func (*ResolveRecipientRequest) Descriptor() ([]byte, []int) {
+	return file_signer_v1_signer_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ResolveRecipientRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ResolveRecipientResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As the owner wrote it.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address       []byte `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveRecipientResponse) Reset() {
+	*x = ResolveRecipientResponse{}
+	mi := &file_signer_v1_signer_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveRecipientResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveRecipientResponse) ProtoMessage() {}
+
+func (x *ResolveRecipientResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_signer_v1_signer_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveRecipientResponse.ProtoReflect.Descriptor instead.
+func (*ResolveRecipientResponse) Descriptor() ([]byte, []int) {
+	return file_signer_v1_signer_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ResolveRecipientResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResolveRecipientResponse) GetAddress() []byte {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
 var File_signer_v1_signer_proto protoreflect.FileDescriptor
 
 const file_signer_v1_signer_proto_rawDesc = "" +
@@ -2860,11 +2968,12 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\x04mint\x18\x01 \x01(\fR\x04mint\x12\x1a\n" +
 	"\bdecimals\x18\x02 \x01(\rR\bdecimals\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\x04R\x03out\x12\x0e\n" +
-	"\x02in\x18\x04 \x01(\x04R\x02in\"S\n" +
+	"\x02in\x18\x04 \x01(\x04R\x02in\"g\n" +
 	"\aPayment\x12\x1c\n" +
 	"\trecipient\x18\x01 \x01(\fR\trecipient\x12\x12\n" +
 	"\x04mint\x18\x02 \x01(\fR\x04mint\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\x04R\x06amount\"1\n" +
+	"\x06amount\x18\x03 \x01(\x04R\x06amount\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"1\n" +
 	"\aFinding\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"f\n" +
@@ -2966,7 +3075,12 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\x05fault\x18\b \x01(\v2\x10.signer.v1.FaultR\x05fault\"\x12\n" +
 	"\x10GetLimitsRequest\">\n" +
 	"\x11GetLimitsResponse\x12)\n" +
-	"\x06limits\x18\x01 \x01(\v2\x11.signer.v1.LimitsR\x06limits*N\n" +
+	"\x06limits\x18\x01 \x01(\v2\x11.signer.v1.LimitsR\x06limits\"-\n" +
+	"\x17ResolveRecipientRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"H\n" +
+	"\x18ResolveRecipientResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\fR\aaddress*N\n" +
 	"\x04Flow\x12\x14\n" +
 	"\x10FLOW_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rFLOW_TRANSFER\x10\x01\x12\r\n" +
@@ -3001,7 +3115,7 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\x13PROPOSAL_STATE_DONE\x10\x03\x12\x1a\n" +
 	"\x16PROPOSAL_STATE_EXPIRED\x10\x04\x12\x1c\n" +
 	"\x18PROPOSAL_STATE_CANCELLED\x10\x05\x12\x19\n" +
-	"\x15PROPOSAL_STATE_DENIED\x10\x062\xf5\x04\n" +
+	"\x15PROPOSAL_STATE_DENIED\x10\x062\xd2\x05\n" +
 	"\rSignerService\x12C\n" +
 	"\bDescribe\x12\x1a.signer.v1.DescribeRequest\x1a\x1b.signer.v1.DescribeResponse\x12@\n" +
 	"\aPropose\x12\x19.signer.v1.ProposeRequest\x1a\x1a.signer.v1.ProposeResponse\x12^\n" +
@@ -3011,7 +3125,8 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\n" +
 	"GetReceipt\x12\x1c.signer.v1.GetReceiptRequest\x1a\x1d.signer.v1.GetReceiptResponse\x12O\n" +
 	"\fListActivity\x12\x1e.signer.v1.ListActivityRequest\x1a\x1f.signer.v1.ListActivityResponse\x12F\n" +
-	"\tGetLimits\x12\x1b.signer.v1.GetLimitsRequest\x1a\x1c.signer.v1.GetLimitsResponseB&Z$countersign/proto/signer/v1;signerv1b\x06proto3"
+	"\tGetLimits\x12\x1b.signer.v1.GetLimitsRequest\x1a\x1c.signer.v1.GetLimitsResponse\x12[\n" +
+	"\x10ResolveRecipient\x12\".signer.v1.ResolveRecipientRequest\x1a#.signer.v1.ResolveRecipientResponseB&Z$countersign/proto/signer/v1;signerv1b\x06proto3"
 
 var (
 	file_signer_v1_signer_proto_rawDescOnce sync.Once
@@ -3026,7 +3141,7 @@ func file_signer_v1_signer_proto_rawDescGZIP() []byte {
 }
 
 var file_signer_v1_signer_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_signer_v1_signer_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_signer_v1_signer_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_signer_v1_signer_proto_goTypes = []any{
 	(Flow)(0),                         // 0: signer.v1.Flow
 	(Tier)(0),                         // 1: signer.v1.Tier
@@ -3068,7 +3183,9 @@ var file_signer_v1_signer_proto_goTypes = []any{
 	(*Activity)(nil),                  // 37: signer.v1.Activity
 	(*GetLimitsRequest)(nil),          // 38: signer.v1.GetLimitsRequest
 	(*GetLimitsResponse)(nil),         // 39: signer.v1.GetLimitsResponse
-	(*timestamppb.Timestamp)(nil),     // 40: google.protobuf.Timestamp
+	(*ResolveRecipientRequest)(nil),   // 40: signer.v1.ResolveRecipientRequest
+	(*ResolveRecipientResponse)(nil),  // 41: signer.v1.ResolveRecipientResponse
+	(*timestamppb.Timestamp)(nil),     // 42: google.protobuf.Timestamp
 }
 var file_signer_v1_signer_proto_depIdxs = []int32{
 	9,  // 0: signer.v1.DescribeResponse.network:type_name -> signer.v1.Network
@@ -3083,7 +3200,7 @@ var file_signer_v1_signer_proto_depIdxs = []int32{
 	5,  // 9: signer.v1.Denial.fault:type_name -> signer.v1.Fault
 	21, // 10: signer.v1.Denial.limits:type_name -> signer.v1.Limits
 	1,  // 11: signer.v1.Proposal.tier:type_name -> signer.v1.Tier
-	40, // 12: signer.v1.Proposal.expires_at:type_name -> google.protobuf.Timestamp
+	42, // 12: signer.v1.Proposal.expires_at:type_name -> google.protobuf.Timestamp
 	17, // 13: signer.v1.Proposal.effects:type_name -> signer.v1.Effects
 	12, // 14: signer.v1.Proposal.bounds:type_name -> signer.v1.Bounds
 	21, // 15: signer.v1.Proposal.limits:type_name -> signer.v1.Limits
@@ -3094,7 +3211,7 @@ var file_signer_v1_signer_proto_depIdxs = []int32{
 	19, // 20: signer.v1.Effects.payments:type_name -> signer.v1.Payment
 	20, // 21: signer.v1.Effects.findings:type_name -> signer.v1.Finding
 	22, // 22: signer.v1.Limits.windows:type_name -> signer.v1.Window
-	40, // 23: signer.v1.Limits.as_of:type_name -> google.protobuf.Timestamp
+	42, // 23: signer.v1.Limits.as_of:type_name -> google.protobuf.Timestamp
 	4,  // 24: signer.v1.CheckConfirmationResponse.state:type_name -> signer.v1.ProposalState
 	12, // 25: signer.v1.CheckConfirmationResponse.bounds:type_name -> signer.v1.Bounds
 	28, // 26: signer.v1.CheckConfirmationResponse.receipt:type_name -> signer.v1.Receipt
@@ -3104,8 +3221,8 @@ var file_signer_v1_signer_proto_depIdxs = []int32{
 	29, // 30: signer.v1.Receipt.transactions:type_name -> signer.v1.TransactionReceipt
 	5,  // 31: signer.v1.Receipt.fault:type_name -> signer.v1.Fault
 	21, // 32: signer.v1.Receipt.limits:type_name -> signer.v1.Limits
-	40, // 33: signer.v1.Receipt.created_at:type_name -> google.protobuf.Timestamp
-	40, // 34: signer.v1.Receipt.finished_at:type_name -> google.protobuf.Timestamp
+	42, // 33: signer.v1.Receipt.created_at:type_name -> google.protobuf.Timestamp
+	42, // 34: signer.v1.Receipt.finished_at:type_name -> google.protobuf.Timestamp
 	9,  // 35: signer.v1.Receipt.network:type_name -> signer.v1.Network
 	3,  // 36: signer.v1.TransactionReceipt.outcome:type_name -> signer.v1.Outcome
 	18, // 37: signer.v1.TransactionReceipt.changes:type_name -> signer.v1.AssetChange
@@ -3115,7 +3232,7 @@ var file_signer_v1_signer_proto_depIdxs = []int32{
 	37, // 41: signer.v1.ListActivityResponse.activities:type_name -> signer.v1.Activity
 	4,  // 42: signer.v1.Activity.state:type_name -> signer.v1.ProposalState
 	3,  // 43: signer.v1.Activity.outcome:type_name -> signer.v1.Outcome
-	40, // 44: signer.v1.Activity.created_at:type_name -> google.protobuf.Timestamp
+	42, // 44: signer.v1.Activity.created_at:type_name -> google.protobuf.Timestamp
 	5,  // 45: signer.v1.Activity.fault:type_name -> signer.v1.Fault
 	21, // 46: signer.v1.GetLimitsResponse.limits:type_name -> signer.v1.Limits
 	6,  // 47: signer.v1.SignerService.Describe:input_type -> signer.v1.DescribeRequest
@@ -3126,16 +3243,18 @@ var file_signer_v1_signer_proto_depIdxs = []int32{
 	33, // 52: signer.v1.SignerService.GetReceipt:input_type -> signer.v1.GetReceiptRequest
 	35, // 53: signer.v1.SignerService.ListActivity:input_type -> signer.v1.ListActivityRequest
 	38, // 54: signer.v1.SignerService.GetLimits:input_type -> signer.v1.GetLimitsRequest
-	7,  // 55: signer.v1.SignerService.Describe:output_type -> signer.v1.DescribeResponse
-	14, // 56: signer.v1.SignerService.Propose:output_type -> signer.v1.ProposeResponse
-	24, // 57: signer.v1.SignerService.CheckConfirmation:output_type -> signer.v1.CheckConfirmationResponse
-	26, // 58: signer.v1.SignerService.Execute:output_type -> signer.v1.ExecuteResponse
-	32, // 59: signer.v1.SignerService.CancelProposal:output_type -> signer.v1.CancelProposalResponse
-	34, // 60: signer.v1.SignerService.GetReceipt:output_type -> signer.v1.GetReceiptResponse
-	36, // 61: signer.v1.SignerService.ListActivity:output_type -> signer.v1.ListActivityResponse
-	39, // 62: signer.v1.SignerService.GetLimits:output_type -> signer.v1.GetLimitsResponse
-	55, // [55:63] is the sub-list for method output_type
-	47, // [47:55] is the sub-list for method input_type
+	40, // 55: signer.v1.SignerService.ResolveRecipient:input_type -> signer.v1.ResolveRecipientRequest
+	7,  // 56: signer.v1.SignerService.Describe:output_type -> signer.v1.DescribeResponse
+	14, // 57: signer.v1.SignerService.Propose:output_type -> signer.v1.ProposeResponse
+	24, // 58: signer.v1.SignerService.CheckConfirmation:output_type -> signer.v1.CheckConfirmationResponse
+	26, // 59: signer.v1.SignerService.Execute:output_type -> signer.v1.ExecuteResponse
+	32, // 60: signer.v1.SignerService.CancelProposal:output_type -> signer.v1.CancelProposalResponse
+	34, // 61: signer.v1.SignerService.GetReceipt:output_type -> signer.v1.GetReceiptResponse
+	36, // 62: signer.v1.SignerService.ListActivity:output_type -> signer.v1.ListActivityResponse
+	39, // 63: signer.v1.SignerService.GetLimits:output_type -> signer.v1.GetLimitsResponse
+	41, // 64: signer.v1.SignerService.ResolveRecipient:output_type -> signer.v1.ResolveRecipientResponse
+	56, // [56:65] is the sub-list for method output_type
+	47, // [47:56] is the sub-list for method input_type
 	47, // [47:47] is the sub-list for extension type_name
 	47, // [47:47] is the sub-list for extension extendee
 	0,  // [0:47] is the sub-list for field type_name
@@ -3166,7 +3285,7 @@ func file_signer_v1_signer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_signer_v1_signer_proto_rawDesc), len(file_signer_v1_signer_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

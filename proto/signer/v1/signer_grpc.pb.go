@@ -34,6 +34,7 @@ const (
 	SignerService_GetReceipt_FullMethodName        = "/signer.v1.SignerService/GetReceipt"
 	SignerService_ListActivity_FullMethodName      = "/signer.v1.SignerService/ListActivity"
 	SignerService_GetLimits_FullMethodName         = "/signer.v1.SignerService/GetLimits"
+	SignerService_ResolveRecipient_FullMethodName  = "/signer.v1.SignerService/ResolveRecipient"
 )
 
 // SignerServiceClient is the client API for SignerService service.
@@ -59,6 +60,8 @@ type SignerServiceClient interface {
 	ListActivity(ctx context.Context, in *ListActivityRequest, opts ...grpc.CallOption) (*ListActivityResponse, error)
 	// GetLimits says what may still be spent.
 	GetLimits(ctx context.Context, in *GetLimitsRequest, opts ...grpc.CallOption) (*GetLimitsResponse, error)
+	// ResolveRecipient finds the address that the owner gave a name to.
+	ResolveRecipient(ctx context.Context, in *ResolveRecipientRequest, opts ...grpc.CallOption) (*ResolveRecipientResponse, error)
 }
 
 type signerServiceClient struct {
@@ -158,6 +161,16 @@ func (c *signerServiceClient) GetLimits(ctx context.Context, in *GetLimitsReques
 	return out, nil
 }
 
+func (c *signerServiceClient) ResolveRecipient(ctx context.Context, in *ResolveRecipientRequest, opts ...grpc.CallOption) (*ResolveRecipientResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResolveRecipientResponse)
+	err := c.cc.Invoke(ctx, SignerService_ResolveRecipient_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SignerServiceServer is the server API for SignerService service.
 // All implementations must embed UnimplementedSignerServiceServer
 // for forward compatibility.
@@ -181,6 +194,8 @@ type SignerServiceServer interface {
 	ListActivity(context.Context, *ListActivityRequest) (*ListActivityResponse, error)
 	// GetLimits says what may still be spent.
 	GetLimits(context.Context, *GetLimitsRequest) (*GetLimitsResponse, error)
+	// ResolveRecipient finds the address that the owner gave a name to.
+	ResolveRecipient(context.Context, *ResolveRecipientRequest) (*ResolveRecipientResponse, error)
 	mustEmbedUnimplementedSignerServiceServer()
 }
 
@@ -214,6 +229,9 @@ func (UnimplementedSignerServiceServer) ListActivity(context.Context, *ListActiv
 }
 func (UnimplementedSignerServiceServer) GetLimits(context.Context, *GetLimitsRequest) (*GetLimitsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetLimits not implemented")
+}
+func (UnimplementedSignerServiceServer) ResolveRecipient(context.Context, *ResolveRecipientRequest) (*ResolveRecipientResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResolveRecipient not implemented")
 }
 func (UnimplementedSignerServiceServer) mustEmbedUnimplementedSignerServiceServer() {}
 func (UnimplementedSignerServiceServer) testEmbeddedByValue()                       {}
@@ -373,6 +391,24 @@ func _SignerService_GetLimits_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SignerService_ResolveRecipient_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveRecipientRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SignerServiceServer).ResolveRecipient(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SignerService_ResolveRecipient_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SignerServiceServer).ResolveRecipient(ctx, req.(*ResolveRecipientRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SignerService_ServiceDesc is the grpc.ServiceDesc for SignerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -407,6 +443,10 @@ var SignerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetLimits",
 			Handler:    _SignerService_GetLimits_Handler,
+		},
+		{
+			MethodName: "ResolveRecipient",
+			Handler:    _SignerService_ResolveRecipient_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

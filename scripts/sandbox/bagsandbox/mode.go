@@ -35,6 +35,7 @@ const (
 	NonceFirst     Mode = "nonce_first"      // never expires
 	BigPriorityFee Mode = "big_priority_fee" // pays Param lamports of priority fee and answers the usual number
 	OtherWallet    Mode = "other_wallet"     // is for the thief to sign, not the wallet
+	FatRoute       Mode = "fat_route"        // honest, and so long that the packet has no room for more
 )
 
 // Dishonest quotes, served by trade/quote.
@@ -90,6 +91,7 @@ var servedBy = map[Mode]string{
 	Allocate: swapEndpoint, TakeInput: swapEndpoint, ExtraTransfer: swapEndpoint, OtherRecipient: swapEndpoint, CloseToThief: swapEndpoint,
 	WrongMint: swapEndpoint, MoreIn: swapEndpoint, LowMinimum: swapEndpoint, UnknownProgram: swapEndpoint,
 	NonceFirst: swapEndpoint, BigPriorityFee: swapEndpoint, OtherWallet: swapEndpoint,
+	FatRoute: swapEndpoint,
 
 	StaleQuote: quoteEndpoint, PriceMove: quoteEndpoint, SlippageIgnored: quoteEndpoint, QuoteWrongMint: quoteEndpoint,
 	QuoteMoreIn: quoteEndpoint, QuoteNumbers: quoteEndpoint, QuoteIncomplete: quoteEndpoint, MinimumMismatch: quoteEndpoint,

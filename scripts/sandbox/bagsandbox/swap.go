@@ -2,6 +2,7 @@ package bagsandbox
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math"
 
@@ -56,6 +57,9 @@ func (s *Sandbox) swap(ctx context.Context, c call) (any, error) {
 		message.Blockhash = s.layout.NonceValue
 	}
 	raw, err := message.Compile()
+	if c.mode.Mode == FatRoute && err == nil {
+		raw, err = s.fatten(message, swap)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +77,22 @@ func (s *Sandbox) honestSwap(q issued, wallet solana.PublicKey) build.Swap {
 	return build.Swap{
 		Wallet: wallet, Pool: s.layout.Market, In: from, Out: to, AmountIn: q.amount, MinOut: q.minOut,
 		Budget: build.Budget{Units: swapUnits, Price: build.PriceFor(swapPriorityFee, swapUnits)},
+	}
+}
+
+// fatten makes the route longer, by accounts that no table holds, for as long as
+// the transaction fits into a packet.
+func (s *Sandbox) fatten(message build.Message, swap build.Swap) ([]byte, error) {
+	var raw []byte
+	message.Oversized = true
+	for leg := byte(1); ; leg++ {
+		swap.Legs = append(swap.Legs, sha256.Sum256([]byte{leg}))
+		message.Instructions = swap.Instructions()
+		longer, err := message.Compile()
+		if err != nil || len(longer) > build.MaxSize {
+			return raw, err
+		}
+		raw = longer
 	}
 }
 

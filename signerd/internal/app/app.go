@@ -90,7 +90,7 @@ func (c *console) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVar(&c.config, "config", "", "configuration file (default: signerd.toml in the platform's configuration folder)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(c.serveCommand(), c.initCommand(), c.keyCommand(), c.limitsCommand(), c.statusCommand(), c.policyCommand(), c.auditCommand())
+	root.AddCommand(c.serveCommand(), c.initCommand(), c.keyCommand(), c.limitsCommand(), c.statusCommand(), c.recipientsCommand(), c.policyCommand(), c.auditCommand())
 	asUsage(root)
 	return root
 }

@@ -30,6 +30,7 @@ import (
 	"countersign/signerd/internal/operator"
 	"countersign/signerd/internal/peer"
 	"countersign/signerd/internal/policy"
+	"countersign/signerd/internal/recipients"
 	"countersign/signerd/internal/server"
 	"countersign/signerd/internal/submit"
 )
@@ -69,6 +70,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer state.close(logger)
+	warnAbout(ctx, logger, rules)
 	nodes, err := chain.New(cfg.Network.RPC, rpcTimeout)
 	if err != nil {
 		return err
@@ -83,7 +85,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	f, err := flow.New(ctx, flow.Stages{
-		Chain: nodes, Judge: judge.New(nodes, wallet), Policy: rules,
+		Chain: nodes, Judge: judge.New(nodes, wallet), Policy: policy.NewLive(rules), Recipients: state.book,
 		Book: approval.NewBook(state.db), Ledger: ledger.New(state.db, wallet, genesis),
 		Signer: state.signer, Sender: sender, Audit: state.audit, Anchor: state.db.SetAnchor, Logger: logger,
 	})
@@ -91,6 +93,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer f.Close()
+	defer c.reloadOnHangup(ctx, cfg, f, logger)()
 	return c.listen(ctx, cfg, f, state, logger)
 }
 
@@ -112,6 +115,7 @@ type state struct {
 	db     *sqlite.Store
 	vault  *custody.Vault
 	signer *custody.Signer
+	book   *recipients.Book
 }
 
 func openState(ctx context.Context, cfg config.Config) (*state, error) {
@@ -132,6 +136,7 @@ func openState(ctx context.Context, cfg config.Config) (*state, error) {
 	if s.signer, err = s.vault.Unlock(ctx, cfg.Key.Name); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
+	s.book = recipients.New(s.db, s.audit, s.signer.PublicKey())
 	return s, nil
 }
 
@@ -166,9 +171,9 @@ func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s
 	}
 	version := buildinfo.Version()
 	agentServer := newServer(cfg.Sockets.AgentUIDs, server.Table, logger)
-	server.New(f, version).Register(agentServer)
+	server.New(f, s.book, version).Register(agentServer)
 	operatorServer := newServer(cfg.Sockets.OperatorUIDs, operator.Table, logger)
-	operator.New(f, operator.About{KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version}).Register(operatorServer)
+	operator.New(f, s.book, operator.About{KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version}).Register(operatorServer)
 
 	cluster, genesis := f.Policy().Network()
 	logger.LogAttrs(ctx, slog.LevelInfo, "signerd is ready",

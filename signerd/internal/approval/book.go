@@ -125,21 +125,34 @@ func (b *Book) Unfinished(ctx context.Context) ([]Proposal, error) {
 // VoidOpen expires every open proposal. It is for the start of the process:
 // the sessions that could confirm them are gone.
 func (b *Book) VoidOpen(ctx context.Context, now time.Time) error {
+	_, err := b.endOpen(ctx, Expired, now)
+	return err
+}
+
+// CancelOpen voids every open proposal and says how many there were. It is for
+// a change of policy: what was decided by the old one is decided no longer.
+func (b *Book) CancelOpen(ctx context.Context, now time.Time) (int, error) {
+	return b.endOpen(ctx, Cancelled, now)
+}
+
+func (b *Book) endOpen(ctx context.Context, end State, now time.Time) (int, error) {
 	open, err := b.list(ctx, Query{State: Open})
 	if err != nil {
-		return err
+		return 0, err
 	}
+	ended := 0
 	for _, proposal := range open {
 		if _, err := b.store.ChangeProposal(ctx, Key{ID: proposal.ID}, func(r *Record) error {
 			if r.State == Open {
-				r.State, r.FinishedAt = Expired, now.UTC()
+				r.State, r.FinishedAt = end, now.UTC()
+				ended++
 			}
 			return nil
 		}); err != nil {
-			return err
+			return ended, err
 		}
 	}
-	return nil
+	return ended, nil
 }
 
 func (b *Book) list(ctx context.Context, query Query) ([]Proposal, error) {

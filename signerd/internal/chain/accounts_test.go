@@ -68,7 +68,8 @@ func TestParseMintReadsExtensions(t *testing.T) {
 		t.Errorf("plain mint: %+v, %v", plain, ok)
 	}
 	fee := make([]byte, 108)
-	fee[88], fee[106] = 20, 50
+	fee[80], fee[88] = 7, 20
+	fee[98], fee[106] = 9, 50
 	hook := make([]byte, 64)
 	hook[40] = 1
 	paused := make([]byte, 33)
@@ -79,7 +80,7 @@ func TestParseMintReadsExtensions(t *testing.T) {
 		chaintest.Extension{Kind: 4, Value: make([]byte, 65)})
 	got, ok := chain.ParseMint(full)
 	want := chain.MintInfo{
-		Mint: mint, Program: solana.Token2022Program, Decimals: 9, FeeBasisPoints: 50, Hook: true, PermanentDelegate: true,
+		Mint: mint, Program: solana.Token2022Program, Decimals: 9, FeeBasisPoints: 50, Fees: [2]chain.TransferFee{{Most: 7, BasisPoints: 20}, {Most: 9, BasisPoints: 50}}, Hook: true, PermanentDelegate: true,
 		DefaultFrozen: true, NonTransferable: true, Pausable: true, Paused: true, Confidential: true,
 		// 165, the type, immutable owner 4, fee 12, non-transferable 4, hook 5, pausable 4.
 		AccountSize: 195,

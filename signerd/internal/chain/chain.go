@@ -71,20 +71,33 @@ func ask[T any](ctx context.Context, c *Client, method string, params []any, che
 	return zero, last
 }
 
-// askAll collects the answers of all nodes, and fails if there is none.
+// askAll collects the answers of all nodes, in their order, and fails if there
+// is none. They are asked at once, so that a slow one costs its own time only.
 func askAll[T any](ctx context.Context, c *Client, method string, params []any, check func(T) error) ([]T, error) {
-	var answers []T
-	var last error = fault.New(fault.RPCUnavailable, "no RPC node is known to serve the pinned network")
+	type outcome struct {
+		answer T
+		err    error
+	}
+	var asked []chan outcome
 	for _, node := range c.nodes {
 		if node.out.Load() {
 			continue
 		}
-		answer, err := askNode(ctx, node, method, params, check)
-		if err != nil {
-			last = err
-			continue
+		answered := make(chan outcome, 1)
+		asked = append(asked, answered)
+		go func() {
+			answer, err := askNode(ctx, node, method, params, check)
+			answered <- outcome{answer, err}
+		}()
+	}
+	var answers []T
+	var last error = fault.New(fault.RPCUnavailable, "no RPC node is known to serve the pinned network")
+	for _, answered := range asked {
+		if got := <-answered; got.err != nil {
+			last = got.err
+		} else {
+			answers = append(answers, got.answer)
 		}
-		answers = append(answers, answer)
 	}
 	if len(answers) == 0 {
 		return nil, last

@@ -162,6 +162,18 @@ func TestHighestBalanceAsksEveryNode(t *testing.T) {
 	}
 }
 
+// TestBlockHeightIsTheHighest: a node that lags would make transactions expire
+// that can still land.
+func TestBlockHeightIsTheHighest(t *testing.T) {
+	behind := startNode(t, map[string]string{"getBlockHeight": "100"})
+	ahead := startNode(t, map[string]string{"getBlockHeight": "170"})
+	for _, nodes := range [][]*node{{behind, ahead}, {ahead, behind}, {broken(t, 503), ahead}} {
+		if got, err := clientOf(t, nodes...).BlockHeight(t.Context(), "confirmed"); err != nil || got != 170 {
+			t.Errorf("height %d, %v, want 170", got, err)
+		}
+	}
+}
+
 func TestHighestTokensAsksEveryNode(t *testing.T) {
 	show := func(units uint64, owner solana.PublicKey) *node {
 		account := chaintest.Token(key, solana.TokenProgram, mint, owner, 0)
@@ -274,10 +286,11 @@ func TestSimulateWordsFailures(t *testing.T) {
 			t.Errorf("%s: %v, want %s with %q", name, err, test.want, test.words)
 		}
 	}
-	good := `{"err":null,"logs":[],"unitsConsumed":150,"accounts":[` + accountJSON(chain.Account{Lamports: 9}) + `,null],"innerInstructions":[{"index":0,"instructions":[{"programId":"11111111111111111111111111111111"},{"programId":"11111111111111111111111111111111"}]}]}`
+	good := `{"err":null,"logs":[],"unitsConsumed":150,"accounts":[` + accountJSON(chain.Account{Lamports: 9}) + `,null],"innerInstructions":[{"index":0,"instructions":[` +
+		`{"programId":"` + thief.String() + `","accounts":[],"data":""},{"programId":"` + thief.String() + `","accounts":[],"data":"2"}]}]}`
 	client := clientOf(t, startNode(t, map[string]string{"simulateTransaction": atSlot(3, good)}))
 	got, err := client.Simulate(t.Context(), tx, tx.Writable())
-	if err != nil || len(got.After) != 1 || got.Units != 150 || got.Slot != 3 || len(got.Called) != 1 {
+	if err != nil || len(got.After) != 1 || got.Units != 150 || got.Slot != 3 || len(got.Inner) != 2 || !slices.Equal(got.Called, []solana.PublicKey{thief}) {
 		t.Errorf("a good simulation: %+v, %v", got, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 )
@@ -19,14 +20,17 @@ type MintInfo struct {
 	AccountSize int
 
 	// What Token-2022 extensions do to a holder. FeeBasisPoints is the higher
-	// of the present and the coming fee.
+	// of the present and the coming fee, which Fees are.
 	FeeBasisPoints    uint16
+	Fees              [2]TransferFee
 	Hook              bool
 	PermanentDelegate bool
 	DefaultFrozen     bool
 	NonTransferable   bool
 	Pausable, Paused  bool
 	Confidential      bool
+	// Name is what the mint itself says that it is called.
+	Name TokenName
 }
 
 // Mints reads several mints; each must exist.
@@ -85,6 +89,27 @@ func ParseMint(account Account) (MintInfo, bool) {
 	return info, true
 }
 
+// TransferFee is what a mint keeps back of every transfer.
+type TransferFee struct {
+	Most        amount.Units
+	BasisPoints uint16
+}
+
+// Fee is the most that the mint can keep back of a transfer of so much: the
+// present fee or the coming one, whichever is higher.
+func (m MintInfo) Fee(of amount.Units) amount.Units {
+	const whole = 10_000
+	highest := amount.Units(0)
+	for _, fee := range m.Fees {
+		kept, err := of.MulDiv(uint64(fee.BasisPoints), whole, true)
+		if err != nil {
+			kept = of // A rate above the whole: nothing arrives.
+		}
+		highest = max(highest, min(kept, fee.Most))
+	}
+	return min(highest, of)
+}
+
 // entry is the size of an extension with its type and length.
 func entry(value int) int { return 4 + value }
 
@@ -96,8 +121,11 @@ func (m *MintInfo) apply(e extension) bool {
 		if len(e.value) != feeConfig {
 			return false
 		}
-		older, newer := binary.LittleEndian.Uint16(e.value[88:]), binary.LittleEndian.Uint16(e.value[106:])
-		m.FeeBasisPoints = max(older, newer)
+		// Each is an epoch, the most in units, and a rate.
+		for i, at := range []int{80, 98} {
+			m.Fees[i] = TransferFee{Most: units(e.value[at:]), BasisPoints: binary.LittleEndian.Uint16(e.value[at+8:])}
+			m.FeeBasisPoints = max(m.FeeBasisPoints, m.Fees[i].BasisPoints)
+		}
 		m.AccountSize += entry(8)
 	case extConfidentialTransfer:
 		m.Confidential = true
@@ -111,6 +139,13 @@ func (m *MintInfo) apply(e extension) bool {
 	case extTransferHook:
 		m.Hook = len(e.value) != 64 || solana.PublicKey(e.value[32:]) != solana.PublicKey{}
 		m.AccountSize += entry(1)
+	case extTokenMetadata:
+		// Update authority and mint stand before the texts.
+		if len(e.value) >= 64 {
+			if name, ok := readName(e.value[64:]); ok {
+				m.Name = name
+			}
+		}
 	case extPausable:
 		m.Pausable, m.Paused = true, len(e.value) != 33 || e.value[32] != 0
 		m.AccountSize += entry(0)

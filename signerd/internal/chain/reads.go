@@ -70,16 +70,16 @@ func readAccounts(keys []solana.PublicKey, wire []*wireAccount) (map[solana.Publ
 		return nil, fmt.Errorf("%d accounts for %d keys", len(wire), len(keys))
 	}
 	accounts := make(map[solana.PublicKey]Account, len(keys))
-	for i, each := range wire {
-		if each == nil {
+	for i, key := range keys {
+		if wire[i] == nil {
 			continue
 		}
-		account, err := each.read(keys[i])
+		account, err := wire[i].read(key)
 		if err != nil {
 			return nil, err
 		}
 		if account.Lamports > 0 {
-			accounts[keys[i]] = account
+			accounts[key] = account
 		}
 	}
 	return accounts, nil
@@ -204,9 +204,12 @@ func (c *Client) BlockhashValid(ctx context.Context, blockhash solana.Hash) (boo
 	return *valid.Value, nil
 }
 
-// BlockHeight is the current block height at a commitment.
+// BlockHeight is the highest block height that any answering node reports at a
+// commitment. What is counted from it, such as the last height at which a
+// transaction can land, must not be too low: one that is thought to have expired
+// could still land.
 func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, error) {
-	height, err := ask(ctx, c, "getBlockHeight", []any{map[string]any{"commitment": commitment}}, func(n *uint64) error {
+	heights, err := askAll(ctx, c, "getBlockHeight", []any{map[string]any{"commitment": commitment}}, func(n *uint64) error {
 		if n == nil {
 			return errors.New("no height in the answer")
 		}
@@ -215,5 +218,9 @@ func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, er
 	if err != nil {
 		return 0, err
 	}
-	return *height, nil
+	highest := uint64(0)
+	for _, height := range heights {
+		highest = max(highest, *height)
+	}
+	return highest, nil
 }

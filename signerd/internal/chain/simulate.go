@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"countersign/shared/fault"
 	"countersign/shared/jsonrpc"
@@ -17,7 +18,9 @@ import (
 type Simulation struct {
 	// After holds the watched accounts that exist afterwards.
 	After map[solana.PublicKey]Account
-	// Called are the programs that other programs called, each once.
+	// Inner is what programs called from within, in order; Called are the
+	// programs that were called so, each once.
+	Inner  []InnerCall
 	Called []solana.PublicKey
 	Units  uint64
 	Slot   uint64
@@ -28,14 +31,8 @@ type simulationValue struct {
 	Logs     []string        `json:"logs"`
 	Accounts []*wireAccount  `json:"accounts"`
 	Units    *uint64         `json:"unitsConsumed"`
-	Inner    []innerSet      `json:"innerInstructions"`
-}
-
-// innerSet holds the calls that one top-level instruction led to.
-type innerSet struct {
-	Instructions []struct {
-		Program *solana.PublicKey `json:"programId"`
-	} `json:"instructions"`
+	// Inner is nil where the node does not show it.
+	Inner []innerSet `json:"innerInstructions"`
 }
 
 const methodSimulate = "simulateTransaction"
@@ -43,7 +40,9 @@ const methodSimulate = "simulateTransaction"
 // Simulate runs the very bytes of tx, with their own blockhash, and returns
 // the watched accounts as they would be. Only accounts that are writable in tx
 // may be watched: a node returns no others. A transaction that would fail is a
-// fault that says why.
+// fault that says why. Where a program is called that is not decoded, a node
+// that does not show what it calls from within has not answered: a partial
+// simulation blocks.
 func (c *Client) Simulate(ctx context.Context, tx decode.Tx, watch []solana.PublicKey) (Simulation, error) {
 	params := []any{base64.StdEncoding.EncodeToString(tx.Raw()), map[string]any{
 		"encoding": "base64", "commitment": confirmed, "sigVerify": false,
@@ -51,7 +50,7 @@ func (c *Client) Simulate(ctx context.Context, tx decode.Tx, watch []solana.Publ
 		"accounts": map[string]any{"encoding": "base64", "addresses": watch},
 	}}
 	answer, err := ask(ctx, c, methodSimulate, params, func(a contextual[*simulationValue]) error {
-		return checkSimulation(a, watch)
+		return checkSimulation(a, tx, watch)
 	})
 	if err != nil {
 		return Simulation{}, err
@@ -67,15 +66,18 @@ func (c *Client) Simulate(ctx context.Context, tx decode.Tx, watch []solana.Publ
 	if simulation.After, err = readAccounts(watch, answer.Value.Accounts); err != nil {
 		return Simulation{}, jsonrpc.BadAnswer(methodSimulate, err)
 	}
-	simulation.Called, err = called(answer.Value.Inner)
-	if err != nil {
-		return Simulation{}, jsonrpc.BadAnswer(methodSimulate, err)
+	// What it calls is judged only here, where no other node is asked instead.
+	simulation.Inner, err = readInner(tx, answer.Value.Inner)
+	for _, call := range simulation.Inner {
+		if !slices.Contains(simulation.Called, call.Program) {
+			simulation.Called = append(simulation.Called, call.Program)
+		}
 	}
-	return simulation, nil
+	return simulation, err
 }
 
 // checkSimulation demands everything that was asked for, of a success.
-func checkSimulation(answer contextual[*simulationValue], watch []solana.PublicKey) error {
+func checkSimulation(answer contextual[*simulationValue], tx decode.Tx, watch []solana.PublicKey) error {
 	if _, err := answer.slot(); err != nil {
 		return err
 	}
@@ -88,25 +90,18 @@ func checkSimulation(answer contextual[*simulationValue], watch []solana.PublicK
 	if _, err := readAccounts(watch, answer.Value.Accounts); err != nil {
 		return err
 	}
-	_, err := called(answer.Value.Inner)
+	if answer.Value.Inner == nil && callsOpaque(tx) {
+		return errNoInner
+	}
+	_, err := readInner(tx, answer.Value.Inner)
+	if refusal := new(fault.Fault); errors.As(err, &refusal) {
+		return nil
+	}
 	return err
 }
 
-func called(sets []innerSet) ([]solana.PublicKey, error) {
-	var programs []solana.PublicKey
-	seen := make(map[solana.PublicKey]bool)
-	for _, set := range sets {
-		for _, instruction := range set.Instructions {
-			if instruction.Program == nil {
-				return nil, errors.New("an inner instruction without its program")
-			}
-			if !seen[*instruction.Program] {
-				seen[*instruction.Program] = true
-				programs = append(programs, *instruction.Program)
-			}
-		}
-	}
-	return programs, nil
+func callsOpaque(tx decode.Tx) bool {
+	return slices.ContainsFunc(tx.Instructions(), func(i decode.Instruction) bool { return i.Kind == decode.Opaque })
 }
 
 // failedSimulation words the failure by the program that failed.

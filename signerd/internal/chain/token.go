@@ -131,6 +131,7 @@ const (
 	extPermanentDelegate      = 12
 	extNonTransferableAccount = 13
 	extTransferHook           = 14
+	extTokenMetadata          = 19
 	extPausable               = 26
 )
 

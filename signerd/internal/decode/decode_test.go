@@ -111,6 +111,9 @@ func TestDecodeEveryOpcode(t *testing.T) {
 		{token, 1, []byte{22}, "SPL Token.InitializeImmutableOwner", false},
 		{token, 1, data([]byte{23}, n8), "SPL Token.AmountToUiAmount", true},
 		{token, 3, []byte{38}, "SPL Token.WithdrawExcessLamports", false},
+		{token, 3, []byte{45, 0}, "SPL Token.UnwrapLamports", false},
+		{token, 3, data([]byte{45, 1}, n8), "SPL Token.UnwrapLamports", false},
+		{solana.Token2022Program, 3, data([]byte{45, 1}, n8), "Token-2022.UnwrapLamports", false},
 		{solana.Token2022Program, 4, data([]byte{26, 1}, n8, []byte{6}, n8), "Token-2022.TransferCheckedWithFee", true},
 		{solana.ComputeBudgetProgram, 0, data([]byte{1}, []byte{0, 0, 1, 0}), "ComputeBudget.RequestHeapFrame", true},
 		{solana.ComputeBudgetProgram, 0, data([]byte{2}, n4), "ComputeBudget.SetComputeUnitLimit", true},
@@ -118,6 +121,7 @@ func TestDecodeEveryOpcode(t *testing.T) {
 		{solana.ComputeBudgetProgram, 0, data([]byte{4}, []byte{1, 0, 0, 0}), "ComputeBudget.SetLoadedAccountsDataSizeLimit", true},
 		{solana.LookupTableProgram, 4, data(word(0), n8, []byte{1}), "Address Lookup Table.CreateLookupTable", false},
 		{solana.LookupTableProgram, 2, word(1), "Address Lookup Table.FreezeLookupTable", false},
+		{solana.LookupTableProgram, 2, data(word(2), []byte{1, 0, 0, 0, 0, 0, 0, 0}, key), "Address Lookup Table.ExtendLookupTable", false},
 		{solana.LookupTableProgram, 2, word(3), "Address Lookup Table.DeactivateLookupTable", false},
 		{solana.LookupTableProgram, 3, word(4), "Address Lookup Table.CloseLookupTable", false},
 	} {
@@ -270,11 +274,28 @@ func TestDecodeRefusesAccountLoadedTwice(t *testing.T) {
 }
 
 func TestParseNamesVersion(t *testing.T) {
-	if _, err := decode.Parse([]byte{0x81, 1, 0, 0}); !fault.Is(err, fault.VersionUnsupported) {
-		t.Errorf("v1: %v", err)
+	for first := 0x82; first <= 0xff; first++ {
+		if _, err := decode.Parse([]byte{byte(first), 1, 0, 0}); !fault.Is(err, fault.VersionUnsupported) {
+			t.Errorf("first byte %#x: %v", first, err)
+		}
+	}
+	if _, err := decode.Parse([]byte{0x81, 1, 0, 0}); !fault.Is(err, fault.TransactionMalformed) {
+		t.Errorf("half a v1 transaction: %v", err)
 	}
 	if _, err := decode.Parse(make([]byte, solana.MaxTransactionSize+1)); !fault.Is(err, fault.TransactionTooLarge) {
 		t.Errorf("too large: %v", err)
+	}
+	if _, err := decode.Parse(append([]byte{0x81}, make([]byte, solana.MaxTransactionSizeV1)...)); !fault.Is(err, fault.TransactionTooLarge) {
+		t.Errorf("too large for v1: %v", err)
+	}
+	for want, tx := range map[solana.Version]solana.Transaction{
+		solana.Legacy: decodetest.Legacy(wallet, blockhash, decodetest.Transfer(wallet, thief, 1)),
+		solana.V0:     decodetest.V0(wallet, blockhash, nil, nil, decodetest.Transfer(wallet, thief, 1)),
+		solana.V1:     decodetest.V1(wallet, blockhash, solana.Config{}, decodetest.Transfer(wallet, thief, 1)),
+	} {
+		if tx, err := read(tx, nil); err != nil || tx.Version() != want {
+			t.Errorf("%s: read as %s, %v", want, tx.Version(), err)
+		}
 	}
 	if _, err := decode.Parse(nil); !fault.Is(err, fault.TransactionMalformed) {
 		t.Errorf("empty: %v", err)
@@ -360,6 +381,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add(swap.Marshal())
 	f.Add(decodetest.V0(wallet, blockhash, vectorTables, []solana.PublicKey{bagsTable},
 		decodetest.TransferChecked(solana.Token2022Program, ata, mint, thief, wallet, 1, 2)).Marshal())
+	f.Add(decodetest.V1(wallet, blockhash, solana.Config{PriorityFee: new(uint64(9)), HeapSize: new(uint32(32 << 10))},
+		decodetest.UnitPrice(9), call(solana.Token2022Program, 3, 27, 5), decodetest.Memo("hi")).Marshal())
+	f.Add(decodetest.V1(wallet, blockhash, solana.Config{UnitLimit: new(uint32(9))},
+		call(solana.TokenProgram, 6, 255, 3, 9, 3, 1, 0, 0, 0, 0, 0, 0, 0, 3, 1, 9)).Marshal())
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		parsed, err := decode.Parse(raw)
 		if err != nil {
@@ -372,7 +397,11 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if !bytes.Equal(tx.Raw(), raw) || !bytes.HasSuffix(raw, tx.MessageBytes()) {
+		covered := bytes.HasSuffix
+		if tx.Version() == solana.V1 {
+			covered = bytes.HasPrefix
+		}
+		if !bytes.Equal(tx.Raw(), raw) || !covered(raw, tx.MessageBytes()) {
 			t.Fatal("what was decoded is not what was given")
 		}
 		for _, instruction := range tx.Instructions() {

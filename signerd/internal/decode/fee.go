@@ -15,7 +15,8 @@ type Fee struct {
 	Base       amount.Units
 	Priority   amount.Units
 	// UnitLimit is how many compute units the priority fee is charged for,
-	// used or not; UnitPrice is in millionths of a lamport.
+	// used or not; UnitPrice is in millionths of a lamport. A v1 message has no
+	// price: its header names the whole priority fee.
 	UnitLimit uint32
 	UnitPrice uint64
 }
@@ -41,6 +42,9 @@ func feeOf(tx Tx) (Fee, error) {
 	fee := Fee{Payer: tx.accounts[0].Key, Signatures: len(tx.parsed.tx.Signatures)}
 	fee.ByWallet = fee.Payer == tx.wallet
 	fee.Base = amount.Units(tx.parsed.tx.Message.RequiredSignatures) * solana.LamportsPerSignature
+	if tx.Version() == solana.V1 {
+		return feeOfV1(fee, tx.parsed.tx.Message.Config), nil
+	}
 	limited := false
 	for _, instruction := range tx.instructions {
 		switch instruction.Name {
@@ -60,6 +64,17 @@ func feeOf(tx Tx) (Fee, error) {
 	}
 	fee.Priority = priority
 	return fee, nil
+}
+
+// feeOfV1 reads the header. ComputeBudget instructions do nothing in v1.
+func feeOfV1(fee Fee, config solana.Config) Fee {
+	if config.PriorityFee != nil {
+		fee.Priority = amount.Units(*config.PriorityFee)
+	}
+	if config.UnitLimit != nil {
+		fee.UnitLimit = min(*config.UnitLimit, maxUnits)
+	}
+	return fee
 }
 
 // defaultUnits is the limit of a message that sets none. Programs that the

@@ -11,6 +11,7 @@ import (
 type field uint8
 
 const (
+	// Numbers of one, two, four and eight bytes, in this order.
 	u8 field = iota + 1
 	u16
 	u32
@@ -18,6 +19,10 @@ const (
 	key
 	// optionalKey is a presence byte, then a key if it is 1.
 	optionalKey
+	// optionalU64 is a presence byte, then a number if it is 1.
+	optionalU64
+	// keys is a u64 count and that many keys.
+	keys
 	// seed is a u64 length and that many bytes, at most 32.
 	seed
 	// rest is whatever remains.
@@ -27,7 +32,7 @@ const (
 var (
 	errShortData = errors.New("its data ends too early")
 	errLongData  = errors.New("its data has bytes left over")
-	errOption    = errors.New("an optional address is neither absent nor present")
+	errOption    = errors.New("an optional argument is neither absent nor present")
 	errSeed      = errors.New("a seed is longer than 32 bytes")
 )
 
@@ -37,7 +42,7 @@ const maxSeed = 32
 type values struct {
 	numbers []uint64
 	keys    []solana.PublicKey
-	// absent is true where the last optional key was not given.
+	// absent is true where the last optional argument was not given.
 	absent bool
 }
 
@@ -66,16 +71,18 @@ func (v *values) take(next field, data []byte) ([]byte, error) {
 	case key:
 		return v.takeKey(data)
 	case optionalKey:
-		switch {
-		case len(data) == 0:
+		return v.takeOption(key, data)
+	case optionalU64:
+		return v.takeOption(u64, data)
+	case keys:
+		if len(data) < 8 {
 			return nil, errShortData
-		case data[0] == 0:
-			v.absent = true
-			return data[1:], nil
-		case data[0] == 1:
-			return v.takeKey(data[1:])
 		}
-		return nil, errOption
+		count, listed := binary.LittleEndian.Uint64(data), data[8:]
+		if count > uint64(len(listed)/len(solana.PublicKey{})) {
+			return nil, errShortData
+		}
+		return listed[int(count)*len(solana.PublicKey{}):], nil //nolint:gosec // G115: count is at most a length.
 	case seed:
 		if len(data) < 8 {
 			return nil, errShortData
@@ -95,8 +102,22 @@ func (v *values) take(next field, data []byte) ([]byte, error) {
 	return nil, errors.New("its layout is unknown")
 }
 
+// takeOption reads a presence byte and what it announces.
+func (v *values) takeOption(next field, data []byte) ([]byte, error) {
+	switch {
+	case len(data) == 0:
+		return nil, errShortData
+	case data[0] == 0:
+		v.absent = true
+		return data[1:], nil
+	case data[0] == 1:
+		return v.take(next, data[1:])
+	}
+	return nil, errOption
+}
+
 func (v *values) takeNumber(next field, data []byte) ([]byte, error) {
-	size := map[field]int{u8: 1, u16: 2, u32: 4, u64: 8}[next]
+	size := 1 << (next - u8)
 	if len(data) < size {
 		return nil, errShortData
 	}

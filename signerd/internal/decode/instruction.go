@@ -2,7 +2,9 @@ package decode
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
@@ -74,6 +76,8 @@ type Instruction struct {
 	Extra []Account
 	// Uses says for which flows an opaque instruction is known.
 	Uses Uses
+	// Inner are the instructions inside a container, decoded by the same rules.
+	Inner []Instruction
 }
 
 // Touches reports whether key is among the accounts of the instruction.
@@ -96,7 +100,9 @@ type spec struct {
 	// whether any number may.
 	accounts, optional int
 	extra              bool
-	fill               func(*Instruction, values) error
+	// container is true where the data holds instructions of the same program.
+	container bool
+	fill      func(*Instruction, values) error
 }
 
 // program decodes the instructions of one known program.
@@ -105,6 +111,8 @@ type program struct {
 	// tag reads the opcode and returns what follows it.
 	tag   func(data []byte) (tag uint32, rest []byte, ok bool)
 	specs map[uint32]spec
+	// unknown, where it is set, may word the refusal of an opcode without spec.
+	unknown func(data []byte) error
 }
 
 func decodeInstruction(index int, compiled solana.Instruction, accounts []Account) (Instruction, error) {
@@ -133,6 +141,11 @@ func (p program) decode(instruction *Instruction) error {
 	}
 	found, ok := p.specs[tag]
 	if !ok {
+		if p.unknown != nil {
+			if err := p.unknown(instruction.Data); err != nil {
+				return err
+			}
+		}
 		return fmt.Errorf("opcode %d is unknown", tag)
 	}
 	instruction.Name = p.name + "." + found.name
@@ -149,10 +162,42 @@ func (p program) decode(instruction *Instruction) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", found.name, err)
 	}
-	if found.fill == nil {
+	switch {
+	case found.container:
+		return p.unpack(instruction, rest)
+	case found.fill == nil:
 		return nil
 	}
 	return found.fill(instruction, arguments)
+}
+
+// unpack decodes the instructions inside a container, each of which takes its
+// accounts off the front of the container's: a number of accounts, a length,
+// and the data. They are named in the refusal, for none of them is skipped.
+// Accounts that none of them takes do nothing, as on chain.
+func (p program) unpack(outer *Instruction, data []byte) error {
+	accounts := outer.Accounts
+	var names []string
+	for len(data) > 0 {
+		if len(data) < 2 || int(data[0]) > len(accounts) || int(data[1]) > len(data)-2 {
+			return fmt.Errorf("instruction %d inside it ends too early", len(names)+1)
+		}
+		count, end := int(data[0]), 2+int(data[1])
+		inner := Instruction{Index: outer.Index, Program: outer.Program, Accounts: accounts[:count:count], Data: data[2:end:end]}
+		if tag, _, ok := p.tag(inner.Data); ok && p.specs[tag].container {
+			return fmt.Errorf("instruction %d inside it is a container again", len(names)+1)
+		}
+		if err := p.decode(&inner); err != nil {
+			return fmt.Errorf("instruction %d inside it: %w", len(names)+1, err)
+		}
+		outer.Inner, names = append(outer.Inner, inner), append(names, inner.Name)
+		accounts, data = accounts[count:], data[end:]
+	}
+	if len(names) == 0 {
+		return errors.New("it holds nothing")
+	}
+	outer.Refusal += ": " + strings.Join(names, ", ")
+	return nil
 }
 
 func (i Instruction) key(n int) solana.PublicKey { return i.Accounts[n].Key }

@@ -22,27 +22,23 @@ func Parse(raw []byte) (Parsed, error) {
 	tx, err := solana.ParseTransaction(raw)
 	switch {
 	case errors.Is(err, solana.ErrTooLarge):
-		return Parsed{}, fault.New(fault.TransactionTooLarge,
-			"the transaction has %d bytes, and the network takes %d", len(raw), solana.MaxTransactionSize).Because(err)
+		return Parsed{}, fault.New(fault.TransactionTooLarge, "the %v", err).Because(err)
 	case errors.Is(err, solana.ErrVersion):
-		return Parsed{}, fault.New(fault.VersionUnsupported, "%s", versionText(raw)).Because(err)
+		return Parsed{}, fault.New(fault.VersionUnsupported, "the transaction is of an unknown version; the signer reads legacy, v0 and v1").Because(err)
 	case err != nil:
 		return Parsed{}, fault.New(fault.TransactionMalformed, "the transaction is malformed: %v", err).Because(err)
 	}
 	message := tx.Message.Marshal()
 	// The codec promises this; a signature over other bytes than were judged
 	// would be the worst of all mistakes, so it is checked and not believed.
-	if !bytes.HasSuffix(raw, message) || !bytes.Equal(tx.Marshal(), raw) {
+	covered := bytes.HasSuffix
+	if tx.Message.Version == solana.V1 {
+		covered = bytes.HasPrefix
+	}
+	if !covered(raw, message) || !bytes.Equal(tx.Marshal(), raw) {
 		return Parsed{}, fault.New(fault.TransactionMalformed, "the transaction is not in its canonical form")
 	}
 	return Parsed{raw: bytes.Clone(raw), message: message, tx: tx}, nil
-}
-
-func versionText(raw []byte) string {
-	if len(raw) > 0 && raw[0] == 0x81 {
-		return "this is a v1 transaction, which this version of the signer does not sign"
-	}
-	return "the transaction is of an unknown version; the signer signs legacy and v0"
 }
 
 // Lookups are the address lookup tables that must be resolved before Decode.

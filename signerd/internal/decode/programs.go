@@ -12,7 +12,7 @@ import (
 var programs = map[solana.PublicKey]program{
 	solana.SystemProgram:          {name: "System", tag: wordTag, specs: systemSpecs},
 	solana.TokenProgram:           {name: "SPL Token", tag: byteTag, specs: tokenSpecs},
-	solana.Token2022Program:       {name: "Token-2022", tag: byteTag, specs: token2022Specs()},
+	solana.Token2022Program:       {name: "Token-2022", tag: byteTag, specs: token2022Specs(), unknown: unknown2022},
 	solana.AssociatedTokenProgram: {name: "Associated Token", tag: associatedTag, specs: associatedSpecs},
 	solana.ComputeBudgetProgram:   {name: "ComputeBudget", tag: byteTag, specs: budgetSpecs},
 	solana.MemoProgram:            {name: "Memo", tag: noTag, specs: memoSpecs},
@@ -87,7 +87,8 @@ func fillLoaded(i *Instruction, v values) error {
 }
 
 // checkBudget refuses a ComputeBudget setting that is made twice: the runtime
-// fails such a transaction and still takes its fee.
+// fails such a transaction and still takes its fee. In v1 these instructions
+// set nothing.
 func checkBudget(instructions []Instruction) error {
 	seen := make(map[string]bool)
 	for _, instruction := range instructions {
@@ -127,7 +128,7 @@ const refuseTable = "it changes an address lookup table"
 var lookupSpecs = map[uint32]spec{
 	0: {name: "CreateLookupTable", kind: Forbidden, data: []field{u64, u8}, accounts: 4, refusal: refuseTable},
 	1: {name: "FreezeLookupTable", kind: Forbidden, accounts: 2, refusal: refuseTable},
-	2: {name: "ExtendLookupTable", kind: Forbidden, data: []field{rest}, accounts: 2, optional: 2, refusal: refuseTable},
+	2: {name: "ExtendLookupTable", kind: Forbidden, data: []field{keys}, accounts: 2, optional: 2, refusal: refuseTable},
 	3: {name: "DeactivateLookupTable", kind: Forbidden, accounts: 2, refusal: refuseTable},
 	4: {name: "CloseLookupTable", kind: Forbidden, accounts: 3, refusal: refuseTable},
 }

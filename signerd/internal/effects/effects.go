@@ -90,8 +90,12 @@ type Change struct {
 // Payment is an amount that the bytes give to somebody else.
 type Payment struct {
 	Recipient solana.PublicKey
-	Mint      solana.PublicKey
-	Amount    amount.Units
+	// Name is what the owner calls the recipient, or empty.
+	Name string
+	Mint solana.PublicKey
+	// Amount leaves the wallet. Received is the least of it that arrives: the
+	// fee that a Token-2022 mint may keep back lies between.
+	Amount, Received amount.Units
 }
 
 // Finding is something that a person should know.
@@ -105,6 +109,7 @@ type Effects struct {
 	draft     Draft
 	class     Class
 	changes   []Change
+	inner     []Finding
 	simulated bool
 	stamped   bool
 }
@@ -149,14 +154,18 @@ func (e Effects) OpaquePrograms() []solana.PublicKey { return slices.Clone(e.dra
 func (e Effects) Instructions() []string { return slices.Clone(e.draft.names) }
 
 // Findings are what a person should know.
-func (e Effects) Findings() []Finding { return slices.Clone(e.draft.findings) }
+func (e Effects) Findings() []Finding { return slices.Concat(e.draft.findings, e.inner) }
+
+// Loose is what lies in token accounts of the wallet beyond their rent, where an
+// opaque program can take it and the guard cannot see that.
+func (e Effects) Loose() amount.Units { return e.draft.loose }
 
 // Charge is the worst case that bounds and bytes allow, as the caps count it:
-// for SOL the amount, fees, tips and rent together.
+// for SOL the amount, fees, tips and rent together, and what no guard can hold.
 func (e Effects) Charge() (map[solana.PublicKey]amount.Units, error) {
 	charge := make(map[solana.PublicKey]amount.Units, len(e.draft.bounds.MaxOut)+1)
 	maps.Copy(charge, e.draft.bounds.MaxOut)
-	total, err := amount.Sum(charge[amount.SOL], e.draft.baseFee, e.draft.priorityFee, e.draft.tip, e.draft.rent)
+	total, err := amount.Sum(charge[amount.SOL], e.draft.baseFee, e.draft.priorityFee, e.draft.tip, e.draft.rent, e.draft.loose)
 	charge[amount.SOL] = total
 	return charge, err
 }

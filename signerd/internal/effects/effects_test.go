@@ -44,6 +44,8 @@ type stage struct {
 	bounds effects.Bounds
 	before map[solana.PublicKey]chain.Account
 	mints  map[solana.PublicKey]chain.MintInfo
+	known  effects.Known
+	names  map[solana.PublicKey]chain.TokenName
 }
 
 func info(account chain.Account) chain.MintInfo {
@@ -101,18 +103,27 @@ func pay(units uint64) stage {
 	return s
 }
 
+// payTokens sends tokens to a friend.
+func payTokens(units uint64) stage {
+	s := pay(units)
+	s.calls = []decodetest.Call{decodetest.TransferChecked(solana.TokenProgram, ata, mint, friendATA, wallet, units, 6)}
+	s.bounds.MaxOut = map[solana.PublicKey]amount.Units{mint: amount.Units(units)}
+	s.before[friendATA] = chaintest.Token(friendATA, solana.TokenProgram, mint, friend, 0)
+	return s
+}
+
 func (s stage) tx(t *testing.T) decode.Tx {
 	t.Helper()
 	return decodetest.MustDecode(t, decodetest.Legacy(wallet, solana.Hash{7}, s.calls...).Marshal(), wallet, nil)
 }
 
 func (s stage) state() effects.State {
-	return effects.State{Before: s.before, Mints: s.mints, Rent: map[int]amount.Units{165: chaintest.Rent}}
+	return effects.State{Before: s.before, Mints: s.mints, Names: s.names, Rent: map[int]amount.Units{165: chaintest.Rent}}
 }
 
 func (s stage) read(t *testing.T) (effects.Draft, error) {
 	t.Helper()
-	return effects.Read(s.tx(t), s.flow, s.bounds, s.state())
+	return effects.Read(s.tx(t), s.flow, s.bounds, s.state(), s.known)
 }
 
 func (s stage) mustRead(t *testing.T) effects.Draft {
@@ -316,7 +327,7 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
 	}
-	if _, err := effects.Read(decode.Tx{}, effects.Swap, effects.Bounds{}, effects.State{}); !fault.Is(err, fault.Internal) {
+	if _, err := effects.Read(decode.Tx{}, effects.Swap, effects.Bounds{}, effects.State{}, effects.Known{}); !fault.Is(err, fault.Internal) {
 		t.Errorf("a transaction that nobody decoded: %v", err)
 	}
 }
@@ -364,7 +375,7 @@ func TestCostIsOneSum(t *testing.T) {
 
 func TestFinishTellsChangesAndClass(t *testing.T) {
 	s := swap()
-	found, err := s.mustRead(t).Finish(s.after(), false)
+	found, err := s.mustRead(t).Finish(&chain.Simulation{After: s.after()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +425,7 @@ func TestFinishRefusesTakeovers(t *testing.T) {
 		s := swap()
 		after := s.after()
 		test.change(after)
-		if found, err := s.mustRead(t).Finish(after, true); !fault.Is(err, test.want) {
+		if found, err := s.mustRead(t).Finish(&chain.Simulation{After: after}, true); !fault.Is(err, test.want) {
 			t.Errorf("%s: %v, want %s (changes %+v)", name, err, test.want, found.Changes())
 		}
 	}
@@ -429,7 +440,7 @@ func TestFinishNeverOffsets(t *testing.T) {
 	w := after[wallet]
 	w.Lamports--
 	after[wallet] = w
-	if _, err := s.mustRead(t).Finish(after, true); !fault.Is(err, fault.OutsideBounds) {
+	if _, err := s.mustRead(t).Finish(&chain.Simulation{After: after}, true); !fault.Is(err, fault.OutsideBounds) {
 		t.Errorf("many tokens for one lamport too much: %v", err)
 	}
 }

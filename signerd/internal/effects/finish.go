@@ -17,19 +17,25 @@ func (d Draft) Watch() []solana.PublicKey { return d.tx.Writable() }
 func (d Draft) Guarded(plan guard.Plan) bool { return d.covered(plan) }
 
 // Finish compares the draft with a simulation of the very same bytes and
-// gives the transaction its class. after is nil where an earlier transaction
-// must land first. guarded says that a covering guard is in the bytes.
-func (d Draft) Finish(after map[solana.PublicKey]chain.Account, guarded bool) (Effects, error) {
-	e := Effects{draft: d, class: Unguarded, simulated: after != nil, stamped: true}
+// gives the transaction its class. The simulation is nil where an earlier
+// transaction must land first. guarded says that a covering guard is in the
+// bytes.
+func (d Draft) Finish(simulation *chain.Simulation, guarded bool) (Effects, error) {
+	e := Effects{draft: d, class: Unguarded, simulated: simulation != nil, stamped: true}
 	switch {
 	case len(d.opaque) == 0:
 		e.class = Complete
 	case guarded:
 		e.class = Guarded
 	}
-	if after == nil {
+	if simulation == nil {
 		return e, nil
 	}
+	var err error
+	if e.inner, err = d.judgeInner(simulation.Inner); err != nil {
+		return Effects{}, err
+	}
+	after := simulation.After
 	if err := d.compareWallet(after); err != nil {
 		return Effects{}, err
 	}
@@ -41,7 +47,6 @@ func (d Draft) Finish(after map[solana.PublicKey]chain.Account, guarded bool) (E
 	if err := d.compareStrangers(after); err != nil {
 		return Effects{}, err
 	}
-	var err error
 	e.changes, err = d.compareAmounts(after)
 	return e, err
 }

@@ -4,6 +4,7 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
+	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/guard"
 )
 
@@ -14,6 +15,12 @@ type Holdings struct {
 	Tokens   map[solana.PublicKey]amount.Units
 	// InFlight is what other transactions under way may still take, in lamports.
 	InFlight amount.Units
+	// Wrapped is how much of the SOL that may leave is expected to leave from a
+	// wrapped-SOL account that stays open, and not from the wallet itself. The
+	// guard asserts each of the two, so it needs to know; a wrong word makes
+	// honest transactions fail and lets no more leave, since what is allowed to
+	// one is taken from the other.
+	Wrapped amount.Units
 }
 
 // exposed lists own token accounts that can change and are there after the
@@ -37,6 +44,7 @@ func (d Draft) Plan(h Holdings) (guard.Plan, error) {
 	if err := d.compareHoldings(h); err != nil {
 		return plan, err
 	}
+	h.Wrapped = min(h.Wrapped, d.bounds.MaxOut[amount.SOL])
 	lines := make(map[solana.PublicKey]bool)
 	for _, own := range d.exposed() {
 		mint := asset(own.mint)
@@ -49,6 +57,9 @@ func (d Draft) Plan(h Holdings) (guard.Plan, error) {
 			return plan, err
 		}
 		plan.Lines = append(plan.Lines, line)
+	}
+	if !lines[amount.SOL] {
+		h.Wrapped = 0
 	}
 	var err error
 	plan.Floor, err = d.floor(h, !lines[amount.SOL])
@@ -95,7 +106,8 @@ func (d Draft) heldInClosed(mint solana.PublicKey, h Holdings) (amount.Units, er
 }
 
 // line is the assertion of one account. Wrapped SOL that stays open keeps what
-// it held and gets what must arrive; what leaves in SOL is the floor's affair.
+// it held, less what is expected to leave from there, and gets what must
+// arrive; what else leaves in SOL is the floor's affair.
 func (d Draft) line(own *ownAccount, h Holdings) (guard.Line, error) {
 	mint, known := d.state.Mints[own.mint]
 	switch {
@@ -112,7 +124,9 @@ func (d Draft) line(own *ownAccount, h Holdings) (guard.Line, error) {
 	if err != nil {
 		return guard.Line{}, overflow(err)
 	}
-	if own.mint != solana.WrappedSOL {
+	if own.mint == solana.WrappedSOL {
+		held = held.Less(h.Wrapped)
+	} else {
 		held = held.Less(d.bounds.MaxOut[own.mint])
 	}
 	least, err := amount.Sum(held, d.bounds.MinIn[asset(own.mint)])
@@ -126,7 +140,7 @@ func (d Draft) line(own *ownAccount, h Holdings) (guard.Line, error) {
 // that incoming SOL ends up in the wallet itself.
 func (d Draft) floor(h Holdings, arrivesNatively bool) (amount.Units, error) {
 	gains := []amount.Units{h.Lamports}
-	costs := []amount.Units{h.InFlight, d.bounds.MaxOut[amount.SOL], d.baseFee, d.priorityFee, d.tip, d.rent.Less(d.rentReturned)}
+	costs := []amount.Units{h.InFlight, d.bounds.MaxOut[amount.SOL].Less(h.Wrapped), d.baseFee, d.priorityFee, d.tip, d.rent.Less(d.rentReturned)}
 	for _, own := range d.own {
 		if own.closed && !own.created {
 			gains = append(gains, max(own.lamports, own.shownElsewhere(h)))
@@ -148,6 +162,33 @@ func (d Draft) floor(h Holdings, arrivesNatively bool) (amount.Units, error) {
 			h.Lamports.Decimal(amount.SOLDecimals), cost.Decimal(amount.SOLDecimals))
 	}
 	return gain - cost, nil
+}
+
+// SpentWrapped is how much wrapped SOL a simulation takes from an account of
+// the wallet that stays open.
+func (d Draft) SpentWrapped(after map[solana.PublicKey]chain.Account) amount.Units {
+	for _, own := range d.exposed() {
+		if token, ok := parseToken(after, own.key); ok && own.mint == solana.WrappedSOL {
+			return own.before.Amount.Less(token.Amount)
+		}
+	}
+	return 0
+}
+
+// GuardedWrapped is how much may leave from there by the guard in the bytes.
+func (d Draft) GuardedWrapped(h Holdings) amount.Units {
+	for _, own := range d.exposed() {
+		line, ok := d.guard.Line(own.key)
+		if !ok || own.mint != solana.WrappedSOL {
+			continue
+		}
+		least, err := d.line(own, h)
+		if err != nil {
+			return 0 // Plan says why.
+		}
+		return least.Least.Less(line.Least)
+	}
+	return 0
 }
 
 // shownElsewhere is what a wrapped-SOL account holds in lamports by the word

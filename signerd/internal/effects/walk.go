@@ -80,8 +80,21 @@ func (d *Draft) systemTransfer(i decode.Instruction) error {
 		d.tip = total
 		return overflow(err)
 	}
-	d.payments = append(d.payments, Payment{Recipient: i.To, Mint: amount.SOL, Amount: i.Amount})
-	return nil
+	return d.pay(Payment{Recipient: i.To, Mint: amount.SOL, Amount: i.Amount, Received: i.Amount})
+}
+
+// pay notes a payment to somebody else.
+func (d *Draft) pay(p Payment) error {
+	for _, recipient := range d.known.Recipients {
+		if recipient.Address == p.Recipient && recipient.Name != "" {
+			p.Name = recipient.Name
+			break
+		}
+	}
+	d.payments = append(d.payments, p)
+	total, err := amount.Sum(d.paid[p.Mint], p.Amount)
+	d.paid[p.Mint] = total
+	return overflow(err)
 }
 
 func overflow(err error) error {
@@ -92,7 +105,7 @@ func overflow(err error) error {
 }
 
 func (d *Draft) createAssociated(i decode.Instruction) error {
-	if i.Owner != d.wallet && (d.flow != Transfer || !slices.Contains(d.bounds.Recipients, i.Owner)) {
+	if i.Owner != d.wallet && !slices.Contains(d.bounds.Recipients, i.Owner) {
 		return refuse(i, "it opens a token account for %s, who has no part in this %s", i.Owner, d.flow)
 	}
 	if own, ok := d.touch(i.To); ok && own.closed {
@@ -162,7 +175,8 @@ func (d *Draft) tokenTransfer(i decode.Instruction) error {
 	case arrives:
 		return refuse(i, "it moves tokens into an account of another mint")
 	}
-	if mint, ok := d.state.Mints[from.mint]; !ok || mint.Hook {
+	mint, ok := d.state.Mints[from.mint]
+	if !ok || mint.Hook {
 		return refuse(i, "the token runs somebody's program at every transfer")
 	}
 	owner, ok := d.ownerOf(i.To)
@@ -175,8 +189,9 @@ func (d *Draft) tokenTransfer(i decode.Instruction) error {
 	if i.To != solana.AssociatedTokenAddress(owner, from.mint, from.program) {
 		return refuse(i, "the receiving token account is not the associated account of %s, so it may be another's when this lands", owner)
 	}
-	d.payments = append(d.payments, Payment{Recipient: owner, Mint: asset(from.mint), Amount: i.Amount})
-	return nil
+	return d.pay(Payment{
+		Recipient: owner, Mint: asset(from.mint), Amount: i.Amount, Received: i.Amount.Less(mint.Fee(i.Amount)),
+	})
 }
 
 // signs reports that a token instruction rests on the wallet's signature: as

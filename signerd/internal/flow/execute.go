@@ -8,6 +8,7 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/effects"
 )
 
 // Confirmed is a second call: the code, and the batch built afresh.
@@ -33,37 +34,74 @@ type Progress struct {
 // the caller's goroutine only. The error is a failure before the code was
 // used; everything after that is told in the receipt.
 func (f *Flow) Execute(ctx context.Context, c Confirmed, tell func(Progress)) (Receipt, error) {
-	if stored, used, err := f.used(ctx, c); err != nil || used {
-		return stored, err
+	proposal, stored, err := f.used(ctx, c)
+	if err != nil || stored != nil {
+		return replayed(stored), err
+	}
+	if err := f.sessions.alive(c.Session, time.Now(), f.Policy()); err != nil {
+		return Receipt{}, err
 	}
 	release, err := f.takeTurn(ctx)
 	if err != nil {
+		return Receipt{}, err
+	}
+	if err := f.nothingInFlight(ctx, proposal.Flow); err != nil {
+		release()
 		return Receipt{}, err
 	}
 	grant, err := f.stages.Book.Consume(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
 	if err != nil {
 		release()
 		if errors.Is(err, approval.ErrAlreadyUsed) {
-			stored, _, err := f.used(ctx, c)
-			return stored, err
+			_, stored, err := f.used(ctx, c)
+			return replayed(stored), err
 		}
 		return Receipt{}, err
 	}
 	return f.runDetached(ctx, c, grant, release, tell)
 }
 
-// used returns the stored receipt of a code that was used before.
-func (f *Flow) used(ctx context.Context, c Confirmed) (Receipt, bool, error) {
+// used reads the proposal of a code, and its receipt where the code was used
+// before.
+func (f *Flow) used(ctx context.Context, c Confirmed) (approval.Proposal, *Receipt, error) {
 	proposal, err := f.stages.Book.Peek(ctx, c.Code, c.Fingerprint, c.Session, time.Now())
-	if err != nil {
-		return Receipt{}, false, err
-	}
-	if proposal.State == approval.Open {
-		return Receipt{}, false, nil
+	if err != nil || proposal.State == approval.Open {
+		return proposal, nil, err
 	}
 	receipt, err := receiptOf(proposal)
+	return proposal, &receipt, err
+}
+
+// replayed marks a stored receipt as told again.
+func replayed(stored *Receipt) Receipt {
+	if stored == nil {
+		return Receipt{}
+	}
+	receipt := *stored
 	receipt.Replayed = true
-	return receipt, true, err
+	return receipt
+}
+
+// nothingInFlight makes sure, before a code is used up, that no earlier
+// transaction of this wallet can still land or has landed unseen: a guard's
+// floor would have to leave room for what such a one takes, and if it has taken
+// it already, a program could help itself to as much again. Transfers have no
+// guard. The caller holds the wallet's turn.
+func (f *Flow) nothingInFlight(ctx context.Context, flow effects.Flow) error {
+	if flow == effects.Transfer {
+		return nil
+	}
+	pending, err := f.stages.Ledger.Unresolved(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pending {
+		// What was never signed can never land.
+		if p.Signed && !f.resolve(ctx, p) {
+			return fault.New(fault.WalletBusy, "the outcome of an earlier transaction of this wallet is not proven yet (%s)", p.Signature)
+		}
+	}
+	return nil
 }
 
 // runDetached runs the batch in a goroutine that Close waits for, and relays

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"countersign/shared/amount"
@@ -12,8 +13,10 @@ import (
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/custody"
+	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 	"countersign/signerd/internal/ledger"
+	"countersign/signerd/internal/policy"
 	"countersign/signerd/internal/submit"
 )
 
@@ -23,8 +26,17 @@ type execution struct {
 	confirmed Confirmed
 	grant     approval.Grant
 	progress  chan<- Progress
-	share     shares
-	receipt   Receipt
+	// policy is the one that this execution goes by from beginning to end, and
+	// known whom and what the owner has named.
+	policy *policy.Policy
+	known  effects.Known
+	// usage is what stood against the caps before the batch, and judged what
+	// has been judged of it so far: together they decide, as they did when the
+	// batch was proposed.
+	usage   policy.Usage
+	judged  []judge.Judged
+	share   shares
+	receipt Receipt
 }
 
 // run executes the batch in order, stops at the first transaction that did not
@@ -67,11 +79,19 @@ func (e *execution) start(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if proposal.PolicyVersion != e.flow.stages.Policy.Version() {
+	e.policy = e.flow.Policy()
+	if proposal.PolicyVersion != e.policy.Version() {
 		return fault.New(fault.CodeVoid, "the policy has changed since this was proposed")
 	}
 	if n := len(e.confirmed.Transactions); n == 0 || n > batchLimit || (n > 1 && len(proposal.Bounds.MaxOut) > 0) {
 		return fault.New(fault.InvalidArguments, "the confirmed batch has another shape than the proposed one")
+	}
+	var err error
+	if e.usage, err = e.flow.stages.Ledger.Usage(ctx, proposal.Session, time.Now()); err != nil {
+		return err
+	}
+	if e.known, err = e.flow.known(ctx, e.policy); err != nil {
+		return err
 	}
 	return e.flow.pinned(ctx)
 }
@@ -100,14 +120,11 @@ func (e *execution) step(ctx context.Context, i int) error {
 }
 
 // judge has the fresh bytes judged against the bounds that were confirmed.
+// Nothing else of this wallet is in flight: Execute has seen to that.
 func (e *execution) judge(ctx context.Context, i int) (judge.Judged, error) {
 	proposal := e.grant.Proposal()
-	inFlight, _, err := e.flow.stages.Ledger.InFlight(ctx)
-	if err != nil {
-		return judge.Judged{}, err
-	}
 	judged, err := e.flow.stages.Judge.Judge(ctx, e.confirmed.Transactions[i], judge.Request{
-		Flow: proposal.Flow, Bounds: e.share.of(i), InFlight: inFlight,
+		Flow: proposal.Flow, Bounds: e.share.of(i), Known: e.known, Pins: e.policy.Pins(),
 	})
 	if err != nil {
 		return judge.Judged{}, err
@@ -115,18 +132,25 @@ func (e *execution) judge(ctx context.Context, i int) (judge.Judged, error) {
 	if err := e.share.spend(judged); err != nil {
 		return judge.Judged{}, err
 	}
-	usage, err := e.flow.stages.Ledger.Usage(ctx, proposal.Session, time.Now())
-	if err != nil {
-		return judge.Judged{}, err
-	}
-	decision := e.flow.stages.Policy.Evaluate(proposal.Flow, []judge.Judged{judged}, usage)
+	return judged, e.decide(judged)
+}
+
+// decide asks the policy again, about all of the batch that has been judged so
+// far: a line that the whole batch is under must not be passed in small steps.
+func (e *execution) decide(judged judge.Judged) error {
+	proposal := e.grant.Proposal()
+	e.judged = append(e.judged, judged)
+	decision := e.policy.Evaluate(proposal.Flow, e.judged, policy.Circumstances{
+		Usage: e.usage, Client: proposal.Client, Now: time.Now(),
+	})
 	if refused := decision.Fault(); refused != nil {
-		return judge.Judged{}, refused
+		return refused
 	}
 	if decision.Tier() > proposal.Tier {
-		return judge.Judged{}, fault.New(fault.CodeVoid, "the fresh transaction needs more consent than the proposed one had")
+		return fault.New(fault.CodeVoid, "the fresh transaction needs more consent than the proposed one had (%s)",
+			strings.Join(decision.Rules(), ", "))
 	}
-	return judged, nil
+	return nil
 }
 
 // reserve holds the worst case in the ledger and records it: invariant I1 is
@@ -139,7 +163,7 @@ func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (le
 	// The node accepts the blockhash at this height, so it is at most that
 	// old; what the builder said about its age is not needed.
 	lastValid := height + solana.BlockhashLifetime
-	reservation, err := e.flow.stages.Ledger.Reserve(ctx, e.grant, judged, e.flow.stages.Policy, i, lastValid, time.Now())
+	reservation, err := e.flow.stages.Ledger.Reserve(ctx, e.grant, judged, e.policy, i, lastValid, time.Now())
 	if err != nil {
 		return ledger.Reservation{}, 0, err
 	}
@@ -231,7 +255,7 @@ func (e *execution) refuse(ctx context.Context, err error) {
 	e.receipt.Fault = storedFault(err)
 	refusal := fault.From(err)
 	if err := e.flow.record(ctx, kindRefused, e.about(), map[string]string{
-		"code": string(refusal.Code), "message": refusal.Message,
+		"code": string(refusal.Code), "message": reason(refusal),
 	}); err != nil {
 		e.receipt.Fault = storedFault(err)
 	}

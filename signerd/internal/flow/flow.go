@@ -9,6 +9,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"countersign/signerd/internal/audit"
 	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/custody"
+	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 	"countersign/signerd/internal/ledger"
 	"countersign/signerd/internal/policy"
@@ -44,15 +46,22 @@ const (
 type Stages struct {
 	Chain  *chain.Client
 	Judge  *judge.Judge
-	Policy *policy.Policy
-	Book   *approval.Book
-	Ledger *ledger.Ledger
-	Signer *custody.Signer
-	Sender *submit.Sender
-	Audit  *audit.Log
+	Policy *policy.Live
+	// Recipients is the owner's address book.
+	Recipients Recipients
+	Book       *approval.Book
+	Ledger     *ledger.Ledger
+	Signer     *custody.Signer
+	Sender     *submit.Sender
+	Audit      *audit.Log
 	// Anchor remembers, outside the audit log, how far it has come.
 	Anchor func(ctx context.Context, seq uint64, hash [32]byte) error
 	Logger *slog.Logger
+}
+
+// Recipients lists whom the owner has named.
+type Recipients interface {
+	List(ctx context.Context) ([]effects.Recipient, error)
 }
 
 // Flow runs proposals and executions for one wallet.
@@ -73,6 +82,8 @@ type Flow struct {
 	untold []ledger.Pending
 	// unresolved is what the last settling pass left open.
 	unresolved atomic.Uint32
+	// reload is held while a new policy is put in force.
+	reload sync.Mutex
 }
 
 // New makes a Flow and starts settling what earlier runs left unresolved. ctx
@@ -81,6 +92,9 @@ func New(ctx context.Context, stages Stages) (*Flow, error) {
 	now := time.Now()
 	if err := checkState(ctx, stages.Book, stages.Audit); err != nil {
 		return nil, err
+	}
+	if stages.Policy == nil || stages.Recipients == nil {
+		return nil, errors.New("flow: a policy and an address book are needed")
 	}
 	if err := stages.Book.VoidOpen(ctx, now); err != nil {
 		return nil, err
@@ -106,8 +120,8 @@ func (f *Flow) Close() {
 // Wallet is the address that this signer signs for.
 func (f *Flow) Wallet() solana.PublicKey { return f.stages.Signer.PublicKey() }
 
-// Policy is what decides.
-func (f *Flow) Policy() *policy.Policy { return f.stages.Policy }
+// Policy is what decides now. Whoever reads it reads it once for one matter.
+func (f *Flow) Policy() *policy.Policy { return f.stages.Policy.Current() }
 
 // Started is when this process began to serve.
 func (f *Flow) Started() time.Time { return f.started }
@@ -121,7 +135,7 @@ func (f *Flow) Unresolved() uint32 { return f.unresolved.Load() }
 // pinned checks, before every write, that each RPC node still serves the
 // network that the policy names.
 func (f *Flow) pinned(ctx context.Context) error {
-	_, genesis := f.stages.Policy.Network()
+	_, genesis := f.Policy().Network()
 	return f.stages.Chain.CheckGenesis(ctx, genesis)
 }
 
@@ -139,40 +153,4 @@ func (f *Flow) takeTurn(ctx context.Context) (release func(), err error) {
 	case <-f.work.Done():
 		return nil, fault.New(fault.SignerUnavailable, "the signer is stopping")
 	}
-}
-
-// sessionSet remembers when each session first asked for something.
-type sessionSet struct {
-	mu   sync.Mutex // guards seen
-	seen map[string]time.Time
-}
-
-// admit reports whether the session may ask: it is known already, or fewer than
-// most have begun within the hour. most is 0 for no such limit.
-func (s *sessionSet) admit(session string, now time.Time, most int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.seen[session]; known {
-		return true
-	}
-	recent := 0
-	for _, began := range s.seen {
-		if now.Sub(began) < time.Hour {
-			recent++
-		}
-	}
-	if most > 0 && recent >= most {
-		return false
-	}
-	if s.seen == nil {
-		s.seen = make(map[string]time.Time)
-	}
-	s.seen[session] = now
-	return true
-}
-
-func (s *sessionSet) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.seen)
 }

@@ -30,7 +30,7 @@ func (f *Flow) Limits(ctx context.Context, session string) ([]Window, time.Time,
 	if err != nil {
 		return nil, now, err
 	}
-	return windows(f.stages.Policy, usage, session != ""), now, nil
+	return windows(f.Policy(), usage, session != ""), now, nil
 }
 
 func windows(p *policy.Policy, usage policy.Usage, withSession bool) []Window {

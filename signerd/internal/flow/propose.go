@@ -12,9 +12,11 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 	"countersign/signerd/internal/policy"
+	"countersign/signerd/internal/stated"
 )
 
 // Proposed is what a caller asks to be judged.
@@ -51,8 +53,9 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 	if err := checkProposed(p); err != nil {
 		return Verdict{}, err
 	}
-	if !f.sessions.admit(p.Session, time.Now(), f.stages.Policy.SessionsPerHour()) {
-		return Verdict{}, fault.New(fault.PolicyDenied, "too many sessions have begun in the last hour (sessions.per_hour)")
+	rules := f.Policy()
+	if err := f.sessions.admit(p.Session, time.Now(), rules); err != nil {
+		return Verdict{}, err
 	}
 	about := subject{session: p.Session, correlation: p.Correlation}
 	if err := f.record(ctx, kindProposed, about, map[string]string{
@@ -64,11 +67,11 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 	if err := f.pinned(ctx); err != nil {
 		return Verdict{}, err
 	}
-	batch, err := f.judgeBatch(ctx, p)
+	batch, err := f.judgeBatch(ctx, p, rules)
 	if err != nil && !isRefusal(err) {
 		return Verdict{}, err
 	}
-	verdict, draft, err := f.decide(ctx, p, batch, err)
+	verdict, draft, err := f.decide(ctx, p, rules, batch, err)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -108,9 +111,45 @@ func isRefusal(err error) bool {
 	return false
 }
 
+// checkStated refuses a proposal that is not what its tool call says. How many
+// digits a token has behind the point is the mint's own word: a policy that
+// says otherwise would cap something else than its owner meant.
+func (f *Flow) checkStated(ctx context.Context, p Proposed, rules *policy.Policy) error {
+	var tokens []solana.PublicKey
+	for mint := range p.Bounds.MaxOut {
+		if mint != amount.SOL {
+			tokens = append(tokens, mint)
+		}
+	}
+	var mints map[solana.PublicKey]chain.MintInfo
+	if len(tokens) > 0 {
+		var err error
+		if mints, err = f.stages.Chain.Mints(ctx, tokens); err != nil {
+			return err
+		}
+	}
+	for mint, info := range mints {
+		if asset, capped := rules.Cap(mint); capped && asset.Decimals != info.Decimals {
+			return fault.New(fault.PolicyDenied, "the policy gives %s %d decimals, and the mint %s has %d; the owner must correct it",
+				asset.Name, asset.Decimals, mint, info.Decimals)
+		}
+	}
+	return stated.Check(p.Tool, p.Arguments, p.Flow, p.Bounds, func(mint solana.PublicKey) (uint8, bool) {
+		info, known := mints[mint]
+		return info.Decimals, known
+	})
+}
+
 // judgeBatch judges each transaction. Only the first can be simulated now: the
 // others need it to have landed, and are simulated when their turn comes.
-func (f *Flow) judgeBatch(ctx context.Context, p Proposed) ([]judge.Judged, error) {
+func (f *Flow) judgeBatch(ctx context.Context, p Proposed, rules *policy.Policy) ([]judge.Judged, error) {
+	if err := f.checkStated(ctx, p, rules); err != nil {
+		return nil, err
+	}
+	known, err := f.known(ctx, rules)
+	if err != nil {
+		return nil, err
+	}
 	inFlight, _, err := f.stages.Ledger.InFlight(ctx)
 	if err != nil {
 		return nil, err
@@ -120,6 +159,7 @@ func (f *Flow) judgeBatch(ctx context.Context, p Proposed) ([]judge.Judged, erro
 	for i, raw := range p.Transactions {
 		judged, err := f.stages.Judge.Judge(ctx, raw, judge.Request{
 			Flow: p.Flow, Bounds: share.of(i), Later: i > 0, InFlight: inFlight,
+			Known: known, Pins: rules.Pins(),
 		})
 		if err != nil {
 			return batch, err
@@ -132,8 +172,20 @@ func (f *Flow) judgeBatch(ctx context.Context, p Proposed) ([]judge.Judged, erro
 	return batch, nil
 }
 
+// known is whom and what the owner has named, in the policy and in the address book.
+func (f *Flow) known(ctx context.Context, rules *policy.Policy) (effects.Known, error) {
+	known := rules.Known()
+	book, err := f.stages.Recipients.List(ctx)
+	if err != nil {
+		return effects.Known{}, err
+	}
+	// Names first: an address in both lists is called by its name.
+	known.Recipients = append(book, known.Recipients...)
+	return known, nil
+}
+
 // decide asks the policy, or takes the judge's refusal, and drafts what is stored.
-func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, refusal error) (Verdict, approval.Draft, error) {
+func (f *Flow) decide(ctx context.Context, p Proposed, rules *policy.Policy, batch []judge.Judged, refusal error) (Verdict, approval.Draft, error) {
 	now := time.Now()
 	usage, err := f.stages.Ledger.Usage(ctx, p.Session, now)
 	if err != nil {
@@ -144,7 +196,7 @@ func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, ref
 		Tool: p.Tool, Arguments: p.Arguments, Fingerprint: p.Fingerprint,
 		Flow: p.Flow, Bounds: p.Bounds, TTL: codeLifetime,
 	}
-	verdict := Verdict{Limits: windows(f.stages.Policy, usage, true), At: now}
+	verdict := Verdict{Limits: windows(rules, usage, true), At: now}
 	for _, judged := range batch {
 		draft.Digests = append(draft.Digests, judged.Tx().Digest())
 		verdict.Effects = append(verdict.Effects, judged.Effects())
@@ -154,7 +206,7 @@ func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, ref
 		draft.Denied = verdict.Refused
 		return verdict, draft, nil
 	}
-	decision := f.stages.Policy.Evaluate(p.Flow, batch, usage)
+	decision := rules.Evaluate(p.Flow, batch, policy.Circumstances{Usage: usage, Client: p.Client, Now: now})
 	draft.Decision, draft.Denied = decision, decision.Fault()
 	verdict.Refused, verdict.Tier, verdict.Rules = decision.Fault(), decision.Tier(), decision.Rules()
 	verdict.Charge, err = totalCharge(batch)
@@ -164,7 +216,7 @@ func (f *Flow) decide(ctx context.Context, p Proposed, batch []judge.Judged, ref
 func (f *Flow) recordDecision(ctx context.Context, about subject, v Verdict) error {
 	data := map[string]string{"tier": v.Tier.String(), "rules": strings.Join(v.Rules, " ")}
 	if v.Refused != nil {
-		data["refused"] = string(v.Refused.Code)
+		data["refused"], data["why"] = string(v.Refused.Code), reason(v.Refused)
 	}
 	if len(v.Effects) > 0 {
 		data["class"] = v.Effects[0].Class().String()

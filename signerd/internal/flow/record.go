@@ -22,6 +22,13 @@ const (
 	kindFinished  = "finished"
 )
 
+// The kinds about the policy itself.
+const (
+	kindPolicyChanged = "policy_changed"
+	kindPolicyInForce = "policy_in_force"
+	kindPolicyKept    = "policy_kept"
+)
+
 // subject says whose step a record is about.
 type subject struct {
 	session     string

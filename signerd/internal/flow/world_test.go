@@ -1,7 +1,6 @@
 package flow_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,9 +45,17 @@ type world struct {
 	ledger *ledger.Ledger
 	book   *approval.Book
 	signer *custody.Signer
+	dir    string
+	text   string
 	rules  *policy.Policy
+	people people
 	flow   *flow.Flow
 }
+
+// people is an address book that a test writes itself.
+type people []effects.Recipient
+
+func (p people) List(context.Context) ([]effects.Recipient, error) { return slices.Clone(p), nil }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -56,15 +65,26 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, net: net, eye: observer.New(net.RPCURL)}
 	genesis, err := solana.ParseHash(net.GenesisHash)
 	check(t, err)
-	text := bytes.Replace(policy.Default("local", genesis), []byte(`new = "human"`), []byte(`new = "confirm"`), 1)
-	w.rules, err = policy.Load(text)
-	check(t, err)
+	w.text = strings.Replace(string(policy.Default("local", genesis)), `new = "human"`, `new = "confirm"`, 1)
+	w.rules = w.policy()
 	w.chain, err = chain.New([]string{net.RPCURL}, 10*time.Second)
 	check(t, err)
 	w.openState(filepath.Join(t.TempDir(), "state"), genesis)
 	check(t, net.Airdrop(t.Context(), w.signer.PublicKey().String(), 5_000_000_000))
 	w.start()
 	return w
+}
+
+// policy is that of the tests, with some of its text replaced.
+func (w *world) policy(edits ...string) *policy.Policy {
+	w.t.Helper()
+	text := strings.NewReplacer(edits...).Replace(w.text)
+	if len(edits) > 0 && text == w.text {
+		w.t.Fatalf("the policy has none of %q", edits)
+	}
+	rules, err := policy.Load([]byte(text))
+	check(w.t, err)
+	return rules
 }
 
 func check(t *testing.T, err error) {
@@ -76,6 +96,7 @@ func check(t *testing.T, err error) {
 
 func (w *world) openState(dir string, genesis solana.Hash) {
 	w.t.Helper()
+	w.dir = dir
 	check(w.t, os.MkdirAll(dir, 0o700))
 	options := custody.Options{Backend: "file", StateDir: dir, PassphraseFile: filepath.Join(dir, "passphrase"), Timeout: 10 * time.Second}
 	check(w.t, custody.Prepare(options))
@@ -104,7 +125,7 @@ func (w *world) start() {
 	sender, err := submit.New([]string{w.net.RPCURL}, submit.Options{Wallet: w.signer.PublicKey(), Interval: 100 * time.Millisecond})
 	check(w.t, err)
 	w.flow, err = flow.New(context.WithoutCancel(w.t.Context()), flow.Stages{
-		Chain: w.chain, Judge: judge.New(w.chain, w.signer.PublicKey()), Policy: w.rules, Book: w.book,
+		Chain: w.chain, Judge: judge.New(w.chain, w.signer.PublicKey()), Policy: policy.NewLive(w.rules), Recipients: w.people, Book: w.book,
 		Ledger: w.ledger, Signer: w.signer, Sender: sender, Audit: w.audit, Anchor: w.store.SetAnchor, Logger: slog.New(slog.DiscardHandler),
 	})
 	check(w.t, err)
@@ -138,7 +159,7 @@ const session = "s_test"
 const lamports = 10_000_000
 
 func (w *world) proposed() flow.Proposed {
-	arguments, err := json.Marshal(map[string]uint64{"lamports": lamports})
+	arguments, err := json.Marshal(map[string]string{"amount": "0.01", "mint": solana.WrappedSOL.String(), "to": payee.String()})
 	check(w.t, err)
 	p := flow.Proposed{
 		Session: session, Tool: "solana_transfer", Arguments: string(arguments), Flow: effects.Transfer,

@@ -8,16 +8,22 @@ import (
 	"countersign/signerd/internal/decode"
 )
 
-// maxInstructions is how many instructions a transaction may run; inner ones
-// count too, which only simulation can tell.
+// maxInstructions is how many instructions the runtime takes at top level
+// (SIMD-0160); v1 has the same limit. Inner ones count into another limit,
+// which only simulation can tell.
 const maxInstructions = 64
 
-// maxAccounts is how many accounts an index of one byte can tell apart.
-const maxAccounts = 256
+// maxAccounts is how many accounts an index of one byte can tell apart, and
+// maxAccountsV1 how many a v1 message may name.
+const (
+	maxAccounts   = 256
+	maxAccountsV1 = 64
+)
 
 // Append returns the transaction's wire bytes with the guard behind its
 // instructions. The wallet must be the only signer: another signature would
-// already cover the message.
+// already cover the message. Where the transaction limits its compute units,
+// the limit is raised by what the guard takes, and with it the fee may rise.
 func Append(tx decode.Tx, plan Plan) ([]byte, error) {
 	if !tx.Stamped() || !tx.SoleSigner() {
 		return nil, fault.New(fault.GuardImpossible, "other signatures cover the transaction already, so no guard can be added")
@@ -28,11 +34,16 @@ func Append(tx decode.Tx, plan Plan) ([]byte, error) {
 	guards := plan.instructions(tx.Wallet())
 	wire := tx.Transaction()
 	if len(wire.Message.Instructions)+len(guards) > maxInstructions {
-		return nil, fault.New(fault.GuardImpossible, "the guard does not fit: more than %d instructions", maxInstructions)
+		return nil, fault.New(fault.GuardImpossible, "the guard does not fit: the transaction would have %d instructions, and the network takes %d",
+			len(wire.Message.Instructions)+len(guards), maxInstructions)
 	}
 	b := newBuilder(tx, guards)
-	if len(b.old)+len(b.added) > maxAccounts {
-		return nil, fault.New(fault.GuardImpossible, "with its guard the transaction could use more than %d accounts", maxAccounts)
+	most := maxAccounts
+	if tx.Version() == solana.V1 {
+		most = maxAccountsV1
+	}
+	if len(b.old)+len(b.added) > most {
+		return nil, fault.New(fault.GuardImpossible, "with its guard the transaction could use more than %d accounts", most)
 	}
 	for _, account := range b.old {
 		if account.Writable && b.moved(account.Key) {
@@ -40,11 +51,11 @@ func Append(tx decode.Tx, plan Plan) ([]byte, error) {
 			return nil, fault.New(fault.GuardImpossible, "program %s is loaded as writable, so no guard can call it", account.Key)
 		}
 	}
+	raiseLimit(&wire.Message, plan.Units())
 	wire.Message = b.message(wire.Message, guards)
 	raw := wire.Marshal()
-	if len(raw) > solana.MaxTransactionSize {
-		return nil, fault.New(fault.TransactionTooLarge, "with its guard the transaction has %d bytes, and the network accepts %d",
-			len(raw), solana.MaxTransactionSize)
+	if limit := tx.Version().MaxSize(); len(raw) > limit {
+		return nil, fault.New(fault.TransactionTooLarge, "with its guard the transaction has %d bytes, and the network accepts %d", len(raw), limit)
 	}
 	return raw, nil
 }

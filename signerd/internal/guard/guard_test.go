@@ -139,8 +139,12 @@ func TestAppendKeepsEveryAccount(t *testing.T) {
 			calls = append(calls, swap(accounts...))
 		}
 		compiled := decodetest.V0(wallet, blockhash, tables, order, calls...)
-		if rapid.Bool().Draw(t, "legacy") {
+		switch rapid.SampledFrom([]solana.Version{solana.Legacy, solana.V0, solana.V1}).Draw(t, "version") {
+		case solana.Legacy:
 			compiled = decodetest.Legacy(wallet, blockhash, calls...)
+		case solana.V0:
+		case solana.V1:
+			compiled = decodetest.V1(wallet, blockhash, solana.Config{PriorityFee: new(uint64(9))}, calls...)
 		}
 		tx := decoded(t, compiled.Marshal(), tables)
 		plan := guard.Plan{Floor: amount.Units(rapid.Uint64Min(1).Draw(t, "floor"))}
@@ -181,6 +185,15 @@ func TestAppendRefuses(t *testing.T) {
 		large = append(large, decodetest.R(solana.PublicKey{100, byte(i)}))
 	}
 	full := decodetest.Legacy(wallet, blockhash, swap(large...))
+	named := func(keys int) solana.Transaction {
+		var accounts []decodetest.Meta
+		for i := range keys - 3 { // the wallet, its token account and the program are there
+			accounts = append(accounts, decodetest.R(solana.PublicKey{100, byte(i)}))
+		}
+		return decodetest.V1(wallet, blockhash, solana.Config{}, swap(accounts...))
+	}
+	long := swap()
+	long.Data = make([]byte, 3_850)
 	table := decode.Tables{{5}: {solana.SystemProgram}}
 	writable := decodetest.V0(wallet, blockhash, table, []solana.PublicKey{{5}}, swap(decodetest.W(solana.SystemProgram)))
 	for name, test := range map[string]struct {
@@ -192,6 +205,10 @@ func TestAppendRefuses(t *testing.T) {
 		"no floor":            {sole, guard.Plan{Lines: []guard.Line{line}}, fault.GuardImpossible},
 		"too many to run":     {decoded(t, decodetest.Legacy(wallet, blockhash, many...).Marshal(), nil), guard.Plan{Lines: []guard.Line{line}, Floor: 1}, fault.GuardImpossible},
 		"too large to send":   {decoded(t, full.Marshal(), nil), guard.Plan{Lines: []guard.Line{line}, Floor: 1}, fault.TransactionTooLarge},
+		"65 accounts in v1":   {decoded(t, named(64).Marshal(), nil), guard.Plan{Floor: 1}, fault.GuardImpossible},
+		"66 accounts in v1":   {decoded(t, named(62).Marshal(), nil), guard.Plan{Lines: []guard.Line{line}, Floor: 1}, fault.GuardImpossible},
+		"too large for v1":    {decoded(t, decodetest.V1(wallet, blockhash, solana.Config{}, long).Marshal(), nil), guard.Plan{Lines: []guard.Line{line}, Floor: 1}, fault.TransactionTooLarge},
+		"too many in v1":      {decoded(t, decodetest.V1(wallet, blockhash, solana.Config{}, many...).Marshal(), nil), guard.Plan{Lines: []guard.Line{line}, Floor: 1}, fault.GuardImpossible},
 		"a writable program":  {decoded(t, writable.Marshal(), table), guard.Plan{Floor: 1}, fault.GuardImpossible},
 		"nothing was decoded": {decode.Tx{}, guard.Plan{Floor: 1}, fault.GuardImpossible},
 	} {

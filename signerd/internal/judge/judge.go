@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
@@ -19,7 +18,6 @@ import (
 	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/decode"
 	"countersign/signerd/internal/effects"
-	"countersign/signerd/internal/guard"
 	"countersign/signerd/internal/txerror"
 )
 
@@ -43,6 +41,11 @@ type Request struct {
 	Later bool
 	// InFlight is what other transactions under way may still take, in lamports.
 	InFlight amount.Units
+	// Known is whom and what the owner has named: findings compare with it.
+	Known effects.Known
+	// Pins are the programs that may only be called as they were deployed when
+	// the owner pinned them.
+	Pins map[solana.PublicKey]chain.Pin
 }
 
 // Judged is a judged transaction. Only Judge makes one.
@@ -84,21 +87,21 @@ func (j *Judge) Judge(ctx context.Context, raw []byte, r Request) (Judged, error
 	if err != nil {
 		return Judged{}, err
 	}
-	draft, err := effects.Read(tx, r.Flow, r.Bounds, state)
+	draft, err := effects.Read(tx, r.Flow, r.Bounds, state, r.Known)
 	if err != nil {
+		return Judged{}, err
+	}
+	if err := j.checkPins(ctx, tx, r); err != nil {
 		return Judged{}, err
 	}
 	if !draft.NeedsGuard() && !draft.HasGuard() {
 		return j.finish(ctx, tx, draft, r, false)
 	}
-	if draft.NeedsGuard() {
-		// The bytes as they came are looked at too: a guard would quietly undo
-		// some of what they try, and who tries it should not be signed for.
-		if _, err := j.finish(ctx, tx, draft, r, false); err != nil {
-			return Judged{}, err
-		}
+	holdings, err := j.holdings(ctx, tx, draft, r)
+	if err != nil {
+		return Judged{}, err
 	}
-	if tx, draft, err = j.guard(ctx, tx, draft, r, state); err != nil {
+	if tx, draft, err = j.guard(ctx, tx, draft, r, state, holdings); err != nil {
 		return Judged{}, err
 	}
 	judged, err := j.finish(ctx, tx, draft, r, true)
@@ -106,6 +109,19 @@ func (j *Judge) Judge(ctx context.Context, raw []byte, r Request) (Judged, error
 		return Judged{}, guardInWords(err, draft)
 	}
 	return judged, nil
+}
+
+// checkPins holds every pinned program that the transaction could call against
+// its pin: a program can be called from within only if the message names it.
+func (j *Judge) checkPins(ctx context.Context, tx decode.Tx, r Request) error {
+	if len(r.Pins) == 0 {
+		return nil
+	}
+	var named []solana.PublicKey
+	for _, account := range tx.Accounts() {
+		named = append(named, account.Key)
+	}
+	return j.chain.CheckPins(ctx, named, r.Pins)
 }
 
 // guardInWords says what it means when simulation fails in the guard.
@@ -136,154 +152,22 @@ func (j *Judge) decode(ctx context.Context, raw []byte) (decode.Tx, error) {
 	return decode.Decode(parsed, j.wallet, tables)
 }
 
-// state fetches everything that the transaction and its bounds name.
-func (j *Judge) state(ctx context.Context, tx decode.Tx, bounds effects.Bounds) (effects.State, error) {
-	keys := []solana.PublicKey{}
-	add := func(key solana.PublicKey) {
-		if key != amount.SOL && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
+// simulate runs the bytes, unless it is too early to: nil.
+func (j *Judge) simulate(ctx context.Context, tx decode.Tx, draft effects.Draft, r Request) (*chain.Simulation, error) {
+	if r.Later {
+		return nil, nil //nolint:nilnil // There is nothing to simulate yet, and that is no failure.
 	}
-	add(j.wallet)
-	for _, account := range tx.Accounts() {
-		add(account.Key)
-	}
-	before, err := j.chain.Accounts(ctx, keys)
-	if err != nil {
-		return effects.State{}, err
-	}
-	state := effects.State{Before: before}
-	if state.Mints, err = j.mints(ctx, tx, bounds, before); err != nil {
-		return effects.State{}, err
-	}
-	state.Rent, err = j.rents(ctx, tx, state.Mints)
-	return state, err
-}
-
-// mints reads the mints of every account opened, every own account, and every
-// asset of the bounds.
-func (j *Judge) mints(ctx context.Context, tx decode.Tx, bounds effects.Bounds, before map[solana.PublicKey]chain.Account) (map[solana.PublicKey]chain.MintInfo, error) {
-	var keys []solana.PublicKey
-	add := func(key solana.PublicKey) {
-		if key != amount.SOL && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	for _, instruction := range tx.Instructions() {
-		if instruction.Kind == decode.CreateAssociated {
-			add(instruction.Mint)
-		}
-	}
-	for _, account := range before {
-		if token, ok := chain.ParseToken(account); ok && token.Owner == j.wallet {
-			add(token.Mint)
-		}
-	}
-	for mint := range bounds.MaxOut {
-		add(mint)
-	}
-	for mint := range bounds.MinIn {
-		add(mint)
-	}
-	if len(keys) == 0 {
-		return map[solana.PublicKey]chain.MintInfo{}, nil
-	}
-	return j.chain.Mints(ctx, keys)
-}
-
-// rents asks the rent of every size of account that the transaction opens.
-func (j *Judge) rents(ctx context.Context, tx decode.Tx, mints map[solana.PublicKey]chain.MintInfo) (map[int]amount.Units, error) {
-	rents := make(map[int]amount.Units)
-	for _, instruction := range tx.Instructions() {
-		if instruction.Kind != decode.CreateAssociated {
-			continue
-		}
-		size := mints[instruction.Mint].AccountSize
-		if _, known := rents[size]; known {
-			continue
-		}
-		rent, err := j.chain.RentExempt(ctx, size)
-		if err != nil {
-			return nil, err
-		}
-		rents[size] = rent
-	}
-	return rents, nil
-}
-
-// planRounds bounds how often the guard is computed: appending it can change
-// the fee of a transaction that sets no limit, and with it the floor, once.
-const planRounds = 3
-
-// guard appends the guard that the bounds call for and reads the result again
-// from its bytes, until the guard in the bytes is the one they call for.
-func (j *Judge) guard(ctx context.Context, tx decode.Tx, draft effects.Draft, r Request, state effects.State) (decode.Tx, effects.Draft, error) {
-	holdings, err := j.holdings(ctx, tx, r)
-	if err != nil {
-		return decode.Tx{}, effects.Draft{}, err
-	}
-	plan, err := draft.Plan(holdings)
-	if err != nil {
-		return decode.Tx{}, effects.Draft{}, err
-	}
-	if draft.HasGuard() {
-		if !draft.Guarded(plan) {
-			return decode.Tx{}, effects.Draft{}, fault.New(fault.OutsideBounds, "the guard in the transaction asserts less than the bounds call for")
-		}
-		return tx, draft, nil
-	}
-	for range planRounds {
-		final, found, err := j.append(ctx, tx, plan, r, state)
-		if err != nil {
-			return decode.Tx{}, effects.Draft{}, err
-		}
-		next, err := found.Plan(holdings)
-		if err != nil {
-			return decode.Tx{}, effects.Draft{}, err
-		}
-		// A floor that is too high would revert what is honest.
-		if next.Floor == plan.Floor && found.Guarded(next) {
-			return final, found, nil
-		}
-		plan = next
-	}
-	return decode.Tx{}, effects.Draft{}, fault.New(fault.GuardImpossible, "no guard satisfies its own cost")
-}
-
-func (j *Judge) append(ctx context.Context, tx decode.Tx, plan guard.Plan, r Request, state effects.State) (decode.Tx, effects.Draft, error) {
-	raw, err := guard.Append(tx, plan)
-	if err != nil {
-		return decode.Tx{}, effects.Draft{}, err
-	}
-	final, err := j.decode(ctx, raw)
-	if err != nil {
-		return decode.Tx{}, effects.Draft{}, err
-	}
-	draft, err := effects.Read(final, r.Flow, r.Bounds, state)
-	return final, draft, err
-}
-
-// holdings asks every node what the wallet and its token accounts hold.
-func (j *Judge) holdings(ctx context.Context, tx decode.Tx, r Request) (effects.Holdings, error) {
-	lamports, err := j.chain.HighestBalance(ctx, j.wallet)
-	if err != nil {
-		return effects.Holdings{}, err
-	}
-	tokens, err := j.chain.HighestTokens(ctx, j.wallet, tx.Writable())
-	return effects.Holdings{Lamports: lamports, Tokens: tokens, InFlight: r.InFlight}, err
+	simulation, err := j.chain.Simulate(ctx, tx, draft.Watch())
+	return &simulation, err
 }
 
 // finish simulates the final bytes, unless it is too early to, and compares.
 func (j *Judge) finish(ctx context.Context, tx decode.Tx, draft effects.Draft, r Request, guarded bool) (Judged, error) {
-	var after map[solana.PublicKey]chain.Account
-	if !r.Later {
-		simulation, err := j.chain.Simulate(ctx, tx, draft.Watch())
-		if err != nil {
-			return Judged{}, err
-		}
-		after = simulation.After
+	simulation, err := j.simulate(ctx, tx, draft, r)
+	if err != nil {
+		return Judged{}, err
 	}
-	found, err := draft.Finish(after, guarded)
+	found, err := draft.Finish(simulation, guarded)
 	if err != nil {
 		return Judged{}, err
 	}

@@ -150,6 +150,47 @@ func TestLamportsBehindTokensAreWatched(t *testing.T) {
 	}
 }
 
+// TestLooseLamportsAreCharged: a program that waits can take what simulation did
+// not show, and nothing on chain asserts it. So it is charged from the start.
+// Kept by countLoose in Read (effects/check.go).
+func TestLooseLamportsAreCharged(t *testing.T) {
+	s, _, thief := startAttack(t)
+	const excess, unsynced = 500_000, 700_000
+	token, flag := s.key(s.world.TokenMint), stranger(2)
+	account, wrapped := s.tokenAccount(), solana.AssociatedTokenAddress(wallet, solana.WrappedSOL, solana.TokenProgram)
+	rich, richer := held(account, token, wallet, 5), held(wrapped, solana.WrappedSOL, wallet, 9)
+	rich.Lamports += excess
+	richer.Lamports += unsynced
+	s.place(rich)
+	s.place(richer)
+	s.empty(flag)
+	withdraw := decodetest.Call{
+		Program:  solana.TokenProgram,
+		Accounts: []decodetest.Meta{decodetest.W(account), decodetest.W(thief), decodetest.S(wallet)},
+		Data:     []byte{38}, // WithdrawExcessLamports
+	}
+	raw := s.unsigned(scripted(decodetest.W(account), decodetest.W(wrapped), decodetest.W(thief), decodetest.R(solana.TokenProgram), decodetest.R(flag)).
+		stopsUnless(flag).does(withdraw).call())
+	r := swapping(token, 1)
+	r.Bounds.MaxOut[amount.SOL] = 11
+	judged, err := s.judge.Judge(t.Context(), raw, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := judged.Effects()
+	if got, want := judged.Charge()[amount.SOL], 11+excess+unsynced+found.BaseFee()+found.PriorityFee(); got != want || found.Loose() != excess+unsynced {
+		t.Errorf("charged %d, of which %d loose, want %d", got, found.Loose(), want)
+	}
+	before := s.lamports(thief.String())
+	s.raise(flag)
+	if failure := s.send(signed(judged.Tx().Raw(), 0)); failure != "" {
+		t.Fatalf("the theft fails on chain, so there is nothing to charge: %s", failure)
+	}
+	if got := s.lamports(thief.String()) - before; got != excess {
+		t.Errorf("the thief got %d of %d: this attack attacks nothing", got, excess)
+	}
+}
+
 // TestLamportsAtAnAddressStopNoPurchase: anybody can send lamports to the
 // address of a token account that is yet to be opened, and must not be able to
 // lock the wallet out with them. Kept by the owner in "exists && before.Owner !=

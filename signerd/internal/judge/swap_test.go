@@ -146,7 +146,7 @@ func (s scene) guardedBytes(raw []byte, bounds effects.Bounds) decode.Tx {
 	s.must(err)
 	state.Rent[165], err = s.chain.RentExempt(ctx, 165)
 	s.must(err)
-	draft, err := effects.Read(tx, effects.Swap, bounds, state)
+	draft, err := effects.Read(tx, effects.Swap, bounds, state, effects.Known{})
 	s.must(err)
 	lamports, err := s.chain.HighestBalance(ctx, wallet)
 	s.must(err)

@@ -168,7 +168,7 @@ func (s scene) bounded(o offer, out solana.PublicKey, most amount.Units, in sola
 	return judge.Request{Flow: effects.Swap, Bounds: effects.Bounds{
 		MaxOut: map[solana.PublicKey]amount.Units{out: most},
 		MinIn:  map[solana.PublicKey]amount.Units{in: amount.Units(o.minimum)},
-		MaxFee: amount.Units(5_000 + o.priority), MaxRent: 2 * 2_100_000,
+		MaxFee: amount.Units(5_000 + o.priority + o.priority/8), MaxRent: 2 * 2_100_000,
 		Programs: []solana.PublicKey{solana.DFlowProgram},
 	}}
 }
@@ -236,3 +236,11 @@ var liarOnce = localnet.Fault{Method: "getBalance", Kind: "lie_balance", Count: 
 
 // localnetFriend is somebody who exists already.
 var localnetFriend = localnet.Account{Lamports: 1_000_000_000, Owner: solana.SystemProgram.String()}
+
+// behind is a judge that reads from several nodes.
+func (s scene) behind(endpoints ...string) *judge.Judge {
+	s.t.Helper()
+	client, err := chain.New(endpoints, callTime)
+	s.must(err)
+	return judge.New(client, wallet)
+}

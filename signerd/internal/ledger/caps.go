@@ -46,8 +46,8 @@ func checkClock(newest, now time.Time) error {
 	return nil
 }
 
-// admit decides, alone with the totals, whether a charge still fits.
-func (c caps) admit(charge map[solana.PublicKey]amount.Units, totals Totals, now time.Time) error {
+// admit decides, alone with the totals, whether an entry still fits.
+func (c caps) admit(entry Entry, totals Totals, now time.Time) error {
 	if err := checkClock(totals.Newest, now); err != nil {
 		return err
 	}
@@ -58,10 +58,28 @@ func (c caps) admit(charge map[solana.PublicKey]amount.Units, totals Totals, now
 		return policy.HourExceeded(totals.Transactions, most)
 	}
 	// In order, so that the same charge always gets the same answer.
-	for _, mint := range slices.SortedFunc(maps.Keys(charge), solana.PublicKey.Compare) {
-		if err := c.admitAsset(mint, charge[mint], totals); err != nil {
+	for _, mint := range slices.SortedFunc(maps.Keys(entry.Charge), solana.PublicKey.Compare) {
+		if err := c.admitAsset(mint, entry.Charge[mint], totals); err != nil {
 			return err
 		}
+	}
+	for _, to := range slices.SortedFunc(maps.Keys(entry.Payments), policy.Destination.Compare) {
+		if err := c.admitPayment(to, entry.Payments[to], totals.Destination[to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitPayment holds a payment against the cap of its recipient, if there is one.
+func (c caps) admitPayment(to policy.Destination, units amount.Units, held policy.Held) error {
+	asset, capped := c.assets[to.Mint]
+	if !capped || asset.PerDestination == nil {
+		return nil
+	}
+	sum, err := amount.Sum(held.Used, held.Reserved, units)
+	if err != nil || sum > *asset.PerDestination {
+		return asset.Exceeded("destination", *asset.PerDestination, held, units)
 	}
 	return nil
 }

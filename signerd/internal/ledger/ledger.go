@@ -21,6 +21,7 @@ import (
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/decode"
+	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 	"countersign/signerd/internal/policy"
 )
@@ -96,9 +97,13 @@ func (l *Ledger) Reserve(ctx context.Context, g approval.Grant, j judge.Judged, 
 	if !g.Stamped() || !j.Stamped() || !j.Tx().Stamped() {
 		return Reservation{}, errors.New("ledger: a reservation needs a grant and a judged transaction")
 	}
+	payments, err := paid(j.Effects().Payments())
+	if err != nil {
+		return Reservation{}, err
+	}
 	entry := Entry{
 		ProposalID: g.Proposal().ID, Session: g.Proposal().Session, Position: position,
-		Charge: maps.Clone(j.Charge()), LastValidHeight: lastValidHeight, Digest: j.Tx().Digest(),
+		Charge: maps.Clone(j.Charge()), Payments: payments, LastValidHeight: lastValidHeight, Digest: j.Tx().Digest(),
 	}
 	id, err := l.reserve(ctx, entry, capsOf(p), now)
 	if err != nil {
@@ -107,12 +112,26 @@ func (l *Ledger) Reserve(ctx context.Context, g approval.Grant, j judge.Judged, 
 	return Reservation{id: id, tx: j.Tx(), grant: g, stamped: true}, nil
 }
 
+// paid adds up what each recipient gets of each asset.
+func paid(payments []effects.Payment) (map[policy.Destination]amount.Units, error) {
+	total := make(map[policy.Destination]amount.Units)
+	for _, payment := range payments {
+		to := policy.Destination{Recipient: payment.Recipient, Mint: payment.Mint}
+		sum, err := amount.Sum(total[to], payment.Amount)
+		if err != nil {
+			return nil, fault.New(fault.CapExceeded, "the payments of this transaction overflow").Because(err)
+		}
+		total[to] = sum
+	}
+	return total, nil
+}
+
 func (l *Ledger) reserve(ctx context.Context, entry Entry, limits caps, now time.Time) (string, error) {
 	entry.ID, entry.Scope, entry.ReservedAt = "r_"+strings.ToLower(rand.Text()), l.scope, now.UTC()
 	window := l.window(entry.Session, now)
 	window.ProposalID, window.Position = entry.ProposalID, entry.Position
 	err := l.store.Reserve(ctx, entry, window, func(totals Totals) error {
-		return limits.admit(entry.Charge, totals, now)
+		return limits.admit(entry, totals, now)
 	})
 	return entry.ID, err
 }
@@ -195,7 +214,9 @@ func (l *Ledger) Usage(ctx context.Context, session string, now time.Time) (poli
 	if err := checkClock(totals.Newest, now); err != nil {
 		return policy.Usage{}, err
 	}
-	return policy.Usage{Session: totals.Session, Day: totals.Day, TransactionsLastHour: totals.Transactions}, nil
+	return policy.Usage{
+		Session: totals.Session, Day: totals.Day, Destination: totals.Destination, TransactionsLastHour: totals.Transactions,
+	}, nil
 }
 
 // Pending is a reservation as recovery and receipts see it.

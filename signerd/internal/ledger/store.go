@@ -37,7 +37,11 @@ type Entry struct {
 	Session    string
 	Position   int
 	// Charge is what is held until the outcome is proven.
-	Charge          map[solana.PublicKey]amount.Units
+	Charge map[solana.PublicKey]amount.Units
+	// Payments is the part of it that goes to others. It counts against their
+	// caps while the outcome is unknown and, once the transaction has landed
+	// without failing, for a day.
+	Payments        map[policy.Destination]amount.Units
 	LastValidHeight uint64
 	Digest          [32]byte
 	ReservedAt      time.Time
@@ -82,6 +86,8 @@ type Window struct {
 type Totals struct {
 	Session map[solana.PublicKey]policy.Held
 	Day     map[solana.PublicKey]policy.Held
+	// Destination is what each recipient was paid since DaySince, or may be.
+	Destination map[policy.Destination]policy.Held
 	// Transactions is how many reservations were made since HourSince.
 	Transactions int
 	// Newest is the time of the newest event of any kind.

@@ -105,7 +105,7 @@ func (g *Gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	ctx, cancel := context.WithTimeout(ctx, rule.Timeout)
 	defer cancel()
 	response, err = next(ctx, request)
-	return response, g.tell(ctx, info.FullMethod, err)
+	return response, g.tell(ctx, info.FullMethod, timedOut(err, fault.TimedOut, "the signer did not finish in time"))
 }
 
 func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
@@ -116,7 +116,17 @@ func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamSer
 	}
 	ctx, cancel := context.WithTimeout(stream.Context(), rule.Timeout)
 	defer cancel()
-	return g.tell(ctx, info.FullMethod, next(server, timedStream{stream, ctx}))
+	err = next(server, timedStream{stream, ctx})
+	return g.tell(ctx, info.FullMethod, timedOut(err, fault.OutcomeUnknown, "the signer did not finish in time; what it did is not known"))
+}
+
+// timedOut words a deadline that no stage has put into words: a unary method
+// does all or nothing, a stream may have begun what it was asked for.
+func timedOut(err error, code fault.Code, message string) error {
+	if errors.Is(err, context.DeadlineExceeded) && fault.Is(fault.From(err), fault.Internal) {
+		return fault.New(code, "%s", message).Because(err)
+	}
+	return err
 }
 
 // tell writes what went wrong to the log, with its cause, and makes of it the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -97,9 +98,33 @@ func TestGateEndsSlowCalls(t *testing.T) {
 	g := gate(Rule{PerMinute: 3, Timeout: time.Nanosecond}, slog.New(slog.DiscardHandler))
 	err := call(as("a"), g, served, func(ctx context.Context, _ any) (any, error) {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("read the ledger: %w", ctx.Err())
 	})
-	if fault.From(err) == nil {
-		t.Error("the call was not ended")
+	if !fault.Is(err, fault.TimedOut) || fault.From(err).Class() != fault.Operational {
+		t.Errorf("the call ended with %v", err)
+	}
+	// What a stage has said already stays.
+	err = call(as("a"), g, served, func(ctx context.Context, _ any) (any, error) {
+		<-ctx.Done()
+		return nil, fault.New(fault.WalletBusy, "busy").Because(ctx.Err())
+	})
+	if !fault.Is(err, fault.WalletBusy) {
+		t.Errorf("a stage's own words became %v", err)
+	}
+	// A stream may have executed something.
+	err = g.stream(nil, callerStream{ctx: as("a")}, &grpc.StreamServerInfo{FullMethod: served}, func(_ any, stream grpc.ServerStream) error {
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	})
+	if !fault.Is(faultgrpc.FromStatus(err, fault.SignerUnavailable), fault.OutcomeUnknown) {
+		t.Errorf("the stream ended with %v", err)
 	}
 }
+
+// callerStream is a stream of which only the context matters.
+type callerStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s callerStream) Context() context.Context { return s.ctx }

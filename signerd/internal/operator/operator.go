@@ -11,6 +11,7 @@ import (
 	operatorv1 "countersign/proto/operator/v1"
 	"countersign/shared/amount"
 	"countersign/signerd/internal/flow"
+	"countersign/signerd/internal/recipients"
 )
 
 // About is what GetStatus tells beside the flow's own state.
@@ -24,11 +25,14 @@ type About struct {
 type Server struct {
 	operatorv1.UnimplementedOperatorServiceServer
 	flow  *flow.Flow
+	book  *recipients.Book
 	about About
 }
 
-// New makes a server over a flow.
-func New(f *flow.Flow, about About) *Server { return &Server{flow: f, about: about} }
+// New makes a server over a flow and the owner's address book.
+func New(f *flow.Flow, book *recipients.Book, about About) *Server {
+	return &Server{flow: f, book: book, about: about}
+}
 
 // Register adds the service to a gRPC server.
 func (s *Server) Register(registrar grpc.ServiceRegistrar) {

@@ -9,6 +9,9 @@ import (
 
 // Table governs operator.v1.
 var Table = methods.Table{
-	operatorv1.OperatorService_GetStatus_FullMethodName: {PerMinute: 120, Timeout: 5 * time.Second},
-	operatorv1.OperatorService_GetLimits_FullMethodName: {PerMinute: 120, Timeout: 5 * time.Second},
+	operatorv1.OperatorService_GetStatus_FullMethodName:       {PerMinute: 120, Timeout: 5 * time.Second},
+	operatorv1.OperatorService_GetLimits_FullMethodName:       {PerMinute: 120, Timeout: 5 * time.Second},
+	operatorv1.OperatorService_AddRecipient_FullMethodName:    {PerMinute: 120, Timeout: 5 * time.Second},
+	operatorv1.OperatorService_ListRecipients_FullMethodName:  {PerMinute: 120, Timeout: 5 * time.Second},
+	operatorv1.OperatorService_RemoveRecipient_FullMethodName: {PerMinute: 120, Timeout: 5 * time.Second},
 }

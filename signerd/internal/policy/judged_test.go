@@ -90,9 +90,9 @@ func transferOf(lamports uint64) []byte {
 
 // judged has the real judge look at a message. Simulation is left out, as for
 // a later transaction of a batch.
-func judged(t *testing.T, wallet solana.PublicKey, flow effects.Flow, bounds effects.Bounds, tx solana.Transaction) judge.Judged {
+func judged(t *testing.T, wallet solana.PublicKey, flow effects.Flow, bounds effects.Bounds, tx solana.Transaction, known effects.Known) judge.Judged {
 	t.Helper()
-	j, err := judge.New(fundedNode(t, wallet), wallet).Judge(t.Context(), tx.Marshal(), judge.Request{Flow: flow, Bounds: bounds, Later: true})
+	j, err := judge.New(fundedNode(t, wallet), wallet).Judge(t.Context(), tx.Marshal(), judge.Request{Flow: flow, Bounds: bounds, Later: true, Known: known})
 	if err != nil {
 		t.Fatalf("judge %s: %v", base64.StdEncoding.EncodeToString(tx.Marshal()), err)
 	}
@@ -115,9 +115,11 @@ func TestEvaluateReadsAJudgedTransfer(t *testing.T) {
 			{Program: 3, Accounts: []uint8{0, 2}, Data: transferOf(1000)},
 		},
 	}}
-	j := judged(t, wallet, effects.Transfer, effects.Bounds{
-		MaxOut: charge(amount.SOL, sol/100), MaxFee: sol / 100, Recipients: []solana.PublicKey{payee},
-	}, tx)
+	look := func(known effects.Known) judge.Judged {
+		return judged(t, wallet, effects.Transfer, effects.Bounds{
+			MaxOut: charge(amount.SOL, sol/100), MaxFee: sol / 100, Recipients: []solana.PublicKey{payee},
+		}, tx, known)
+	}
 	const all = "0.010006200 SOL" // amount, base fee of 5,000, priority fee, tip
 	tests := []struct {
 		name  string
@@ -132,19 +134,31 @@ func TestEvaluateReadsAJudgedTransfer(t *testing.T) {
 		{"tip over the ceiling", []string{`"0.001 SOL"`, `"0.000000999 SOL"`}, verdict{Deny, []string{"fees.max_tip"}, fault.CapExceeded}},
 		{"all of it at the cap", []string{`"0.1 SOL"`, `"` + all + `"`}, verdict{Human, []string{"recipients.new"}, fault.PersonRequired}},
 		{"all of it over the cap", []string{`"0.1 SOL"`, `"0.010006199 SOL"`}, verdict{Deny, []string{"caps.per_transaction"}, fault.CapExceeded}},
+		{"a payment over the cap of its recipient", []string{"[fees]", "per_destination = \"0.009999999 SOL\"\n[fees]"},
+			verdict{Deny, []string{"caps.per_destination"}, fault.CapExceeded}},
+		{"a thousandth of the wallet", []string{"#tiers", `human_above_share = "0.1%"`},
+			verdict{Human, []string{"recipients.new", "tiers.human_above_share"}, fault.PersonRequired}},
+		{"less than the share", []string{"#tiers", `human_above_share = "0.11%"`}, verdict{Human, []string{"recipients.new"}, fault.PersonRequired}},
 		{"all of it over the day", []string{`"2 SOL"`, `"0.010006199 SOL"`}, verdict{Deny, []string{"caps.per_day"}, fault.CapExceeded}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			d := ownerWith(t, test.edits...).Evaluate(effects.Transfer, []judge.Judged{j}, Usage{})
+			rules := ownerWith(t, test.edits...)
+			d := rules.Evaluate(effects.Transfer, []judge.Judged{look(rules.Known())}, Circumstances{})
 			if diff := cmp.Diff(test.want, verdictOf(d)); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
 		})
 	}
 	whole := ownerWith(t, `"1 SOL"`, `"0.02 SOL"`, "allow = [", `allow = ["`+payee.String()+`",`)
-	if d := whole.Evaluate(effects.Transfer, []judge.Judged{j, j}, Usage{}); d.Tier() != Deny || d.Rules()[0] != "caps.per_session" {
+	j := look(whole.Known())
+	if d := whole.Evaluate(effects.Transfer, []judge.Judged{j, j}, Circumstances{}); d.Tier() != Deny || d.Rules()[0] != "caps.per_session" {
 		t.Errorf("two of them under a session cap for one: %s (%v)", d.Tier(), d.Rules())
+	}
+	// Somebody in the address book is no stranger, although no list has them.
+	book := look(effects.Known{Recipients: []effects.Recipient{{Name: "bob", Address: payee}}})
+	if d := ownerWith(t).Evaluate(effects.Transfer, []judge.Judged{book}, Circumstances{}); d.Tier() != Confirm {
+		t.Errorf("a payment to somebody in the address book: %s (%v)", d.Tier(), d.Rules())
 	}
 }
 
@@ -161,7 +175,7 @@ func TestEvaluateReadsAJudgedUnguardedClaim(t *testing.T) {
 		},
 	}}
 	tx.Signatures[0] = solana.Signature(ed25519.Sign(private, tx.Message.Marshal()))
-	j := judged(t, wallet, effects.Claim, effects.Bounds{Programs: []solana.PublicKey{solana.FeeShareV2Program}}, tx)
+	j := judged(t, wallet, effects.Claim, effects.Bounds{Programs: []solana.PublicKey{solana.FeeShareV2Program}}, tx, effects.Known{})
 	for _, test := range []struct {
 		name  string
 		edits []string
@@ -173,7 +187,7 @@ func TestEvaluateReadsAJudgedUnguardedClaim(t *testing.T) {
 			verdict{Deny, []string{"programs"}, fault.PolicyDenied}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := ownerWith(t, test.edits...).Evaluate(effects.Claim, []judge.Judged{j}, Usage{})
+			d := ownerWith(t, test.edits...).Evaluate(effects.Claim, []judge.Judged{j}, Circumstances{})
 			if diff := cmp.Diff(test.want, verdictOf(d)); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}

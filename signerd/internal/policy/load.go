@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
 	"countersign/shared/stricttoml"
-	"countersign/signerd/internal/effects"
 )
 
 // LoadErrors are the faults of a policy file, with line and column.
@@ -22,8 +22,12 @@ type LoadErrors = stricttoml.Errors
 const (
 	maxMints    = 256
 	maxListed   = 4096
+	maxPrograms = 256
 	maxPerHour  = 100_000
 	maxDecimals = 18
+
+	shortestSession = time.Minute
+	longestSession  = 720 * time.Hour
 )
 
 // loader collects faults while it builds a policy, so that one run of
@@ -43,20 +47,24 @@ func Load(raw []byte) (*Policy, error) {
 	if l.at, err = stricttoml.Decode(raw, &l.file); err != nil {
 		return nil, err
 	}
-	l.network()
-	l.caps()
-	l.fees()
-	l.mints()
-	l.programs()
-	l.recipients()
-	l.tiers()
+	for _, part := range []func(){
+		l.network, l.caps, l.sessions, l.fees, l.mintCaps, l.programs, l.mints, l.recipients, l.tiers, l.rules,
+	} {
+		part()
+	}
 	if len(l.found) > 0 {
-		slices.SortStableFunc(l.found, func(a, b stricttoml.Error) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-		})
+		inOrderOfFile(l.found)
 		return nil, l.found
 	}
+	l.warn()
+	inOrderOfFile(l.policy.warnings)
 	return l.policy, nil
+}
+
+func inOrderOfFile(errors []stricttoml.Error) {
+	slices.SortStableFunc(errors, func(a, b stricttoml.Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 }
 
 func (l *loader) blame(path, format string, args ...any) {
@@ -102,10 +110,25 @@ func (l *loader) caps() {
 	sol.PerTransaction = l.money("caps.per_transaction", caps.PerTransaction, sol)
 	sol.PerSession = l.money("caps.per_session", caps.PerSession, sol)
 	sol.PerDay = l.money("caps.per_day", caps.PerDay, sol)
+	sol.PerDestination = l.optional("caps.per_destination", caps.PerDestination, sol)
+	sol.Ceiling = l.optional("ceilings.per_transaction", l.file.Ceilings.PerTransaction, sol)
 	l.policy.caps = append(l.policy.caps, sol)
 	l.policy.transactionsHour = l.count("caps.transactions_per_hour", caps.TransactionsPerHour)
-	l.policy.sessionsHour = l.count("sessions.per_hour", l.file.Sessions.PerHour)
 	l.policy.allowUncapped = l.file.AllowUncappedTokens
+	l.policy.allowV1 = l.file.Versions.AllowV1
+}
+
+func (l *loader) sessions() {
+	l.policy.sessionsHour = l.count("sessions.per_hour", l.file.Sessions.PerHour)
+	text := l.file.Sessions.Lasts
+	if text == nil {
+		return
+	}
+	lasts, err := time.ParseDuration(*text)
+	if err != nil || lasts < shortestSession || lasts > longestSession {
+		l.blame("sessions.lasts", "must be a time from \"1m\" to \"720h\", such as \"8h\" or \"90m\"")
+	}
+	l.policy.sessionLasts = lasts
 }
 
 // count reads a number of times per hour. It must be there: the owner says in
@@ -140,23 +163,32 @@ func (l *loader) money(path, text string, asset AssetCap) amount.Units {
 	return units
 }
 
+// optional is money where its absence is no limit.
+func (l *loader) optional(path string, text *string, asset AssetCap) *amount.Units {
+	if text == nil {
+		return nil
+	}
+	units := l.money(path, *text, asset)
+	return &units
+}
+
 func (l *loader) fees() {
 	sol := l.policy.caps[0]
 	l.policy.maxPriorityFee = l.money("fees.max_priority_fee", l.file.Fees.MaxPriorityFee, sol)
 	l.policy.maxTip = l.money("fees.max_tip", l.file.Fees.MaxTip, sol)
 }
 
-func (l *loader) mints() {
+func (l *loader) mintCaps() {
 	if len(l.file.Mint) > maxMints {
 		l.blame("mint", "more than %d mints", maxMints)
 		return
 	}
 	for i, table := range l.file.Mint {
-		l.mint(fmt.Sprintf("mint[%d]", i), table)
+		l.mintCap(fmt.Sprintf("mint[%d]", i), table)
 	}
 }
 
-func (l *loader) mint(path string, table mintTable) {
+func (l *loader) mintCap(path string, table mintTable) {
 	address := l.mintAddress(path+".address", table.Address)
 	named := l.mintName(path+".name", table.Name)
 	if table.Decimals == nil || *table.Decimals < 0 || *table.Decimals > maxDecimals {
@@ -170,6 +202,8 @@ func (l *loader) mint(path string, table mintTable) {
 	asset.PerTransaction = l.money(path+".per_transaction", table.PerTransaction, asset)
 	asset.PerSession = l.money(path+".per_session", table.PerSession, asset)
 	asset.PerDay = l.money(path+".per_day", table.PerDay, asset)
+	asset.PerDestination = l.optional(path+".per_destination", table.PerDestination, asset)
+	asset.Ceiling = l.optional(path+".ceiling", table.Ceiling, asset)
 	l.policy.caps = append(l.policy.caps, asset)
 }
 
@@ -200,72 +234,4 @@ func (l *loader) mintName(path, name string) bool {
 		return true
 	}
 	return false
-}
-
-func (l *loader) programs() {
-	l.policy.programs = map[effects.Flow]map[solana.PublicKey]struct{}{
-		effects.Swap:  l.keys("programs.swap", l.file.Programs.Swap),
-		effects.Claim: l.keys("programs.claim", l.file.Programs.Claim),
-	}
-}
-
-func (l *loader) keys(path string, texts []string) map[solana.PublicKey]struct{} {
-	if len(texts) > maxListed {
-		l.blame(path, "more than %d addresses", maxListed)
-		return nil
-	}
-	set := make(map[solana.PublicKey]struct{}, len(texts))
-	for i, text := range texts {
-		key, err := solana.ParsePublicKey(text)
-		if err != nil {
-			l.blame(path, "entry %d: %v", i+1, err)
-			continue
-		}
-		set[key] = struct{}{}
-	}
-	return set
-}
-
-func (l *loader) recipients() {
-	l.policy.recipientsAllowed = l.keys("recipients.allow", l.file.Recipients.Allow)
-	l.policy.recipientsDenied = l.keys("recipients.deny", l.file.Recipients.Deny)
-	l.policy.newRecipient = l.tier("recipients.new", l.file.Recipients.New, Human, Confirm)
-}
-
-func (l *loader) tiers() {
-	l.policy.tier = l.tier("tiers.default", l.file.Tiers.Default, Confirm, Auto)
-	l.policy.unguarded = l.tier("tiers.unguarded", l.file.Tiers.Unguarded, Human, Confirm)
-	sol := l.policy.caps[0]
-	if text := l.file.Tiers.AutoUpTo; text != nil {
-		line := l.money("tiers.auto_up_to", *text, sol)
-		l.policy.autoUpTo = &line
-	}
-	if text := l.file.Tiers.HumanAbove; text != nil {
-		line := l.money("tiers.human_above", *text, sol)
-		l.policy.humanAbove = &line
-	}
-}
-
-// tier reads a tier by name. weakest is the least that makes sense at path:
-// consent by nobody is not offered for what simulation alone speaks for.
-func (l *loader) tier(path string, text *string, missing, weakest Tier) Tier {
-	if text == nil {
-		return missing
-	}
-	var names []string
-	for _, tier := range []Tier{Auto, Confirm, Human, Deny} {
-		switch {
-		case tier < weakest:
-			continue
-		case tier.String() == *text:
-			return tier
-		}
-		names = append(names, tier.String())
-	}
-	if *text == Quorum.String() {
-		l.blame(path, "quorum is not available in this version")
-		return missing
-	}
-	l.blame(path, "must be one of %s", strings.Join(names, ", "))
-	return missing
 }

@@ -277,9 +277,10 @@ func TestDefaultIsSafe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ceiling := amount.Units(1_000_000_000)
 	want := []policy.AssetCap{{
 		Mint: amount.SOL, Name: "SOL", Decimals: 9,
-		PerTransaction: 100_000_000, PerSession: 1_000_000_000, PerDay: 2_000_000_000,
+		PerTransaction: 100_000_000, PerSession: 1_000_000_000, PerDay: 2_000_000_000, Ceiling: &ceiling,
 	}}
 	if diff := cmp.Diff(want, rules.Caps()); diff != "" {
 		t.Errorf("caps (-want +got):\n%s", diff)
@@ -287,6 +288,9 @@ func TestDefaultIsSafe(t *testing.T) {
 	cluster, pinned := rules.Network()
 	if cluster != "mainnet" || pinned != genesis {
 		t.Errorf("network %s %s", cluster, pinned)
+	}
+	if len(rules.Warnings()) > 0 || rules.AllowV1() {
+		t.Errorf("warnings %v, v1 %v", rules.Warnings(), rules.AllowV1())
 	}
 	if rules.AllowUncappedTokens() || rules.TransactionsPerHour() != 30 || rules.SessionsPerHour() != 30 {
 		t.Errorf("uncapped %v, per hour %d and %d", rules.AllowUncappedTokens(), rules.TransactionsPerHour(), rules.SessionsPerHour())
@@ -300,6 +304,9 @@ func FuzzLoad(f *testing.F) {
 	f.Add(policy.Default("mainnet", solana.Hash{1}))
 	f.Add([]byte(strings.ReplaceAll(good, "\n", "\r\n")))
 	f.Add([]byte(`tiers = {human_above = "1 SOL"}` + "\n" + good))
+	f.Add([]byte(good + more))
+	f.Add([]byte(good + "rule = [{name = \"a\", between = \"22:00-06:00\", tier = \"human\"}]\n"))
+	f.Add([]byte("[[program]]\ndata_hash = \"00\"\n[[rule]]\n[[rule]]\nshare_above = \"%\"\n"))
 	f.Add([]byte("[[mint]]\n[[mint]]\nname=\"\xff\"\n"))
 	f.Add([]byte("mint = [{decimals = 3}]\ncaps.per_day = \"1 SOL\"\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -1,20 +1,26 @@
-// Package policy is the owner's rules: caps, fees, programs, recipients and
-// the tier of consent that each transaction needs. It is data in, decision
-// out: no clock, no network, no file. Everything that no rule allows is denied.
+// Package policy is the owner's rules: caps, ceilings, fees, programs, mints,
+// recipients and the tier of consent that each transaction needs. It is data
+// in, decision out: no clock, no network, no file. Everything that no rule
+// allows is denied.
 //
-// approval, ledger, flow, server and app import it. It promises that every decision
-// carries the names of the rules that made it, that a deny cannot be
-// outweighed, and that of several tiers the strictest holds.
+// approval, ledger, flow, server and app import it. It promises that every
+// decision carries the names of the rules that made it, that a deny cannot be
+// outweighed, that of several tiers the strictest holds, and that a [[rule]]
+// can only ask for more than the rest of the file does.
 package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
+	"countersign/shared/stricttoml"
 	"countersign/signerd/internal/effects"
+	"countersign/signerd/internal/judge"
 )
 
 // Tier is how much consent a transaction needs, weakest first.
@@ -50,63 +56,60 @@ func (t Tier) String() string {
 	return fmt.Sprintf("Tier(%d)", uint8(t))
 }
 
-// AssetCap is what may leave of one asset. SOL's mint is amount.SOL.
-type AssetCap struct {
-	Mint           solana.PublicKey
-	Name           string
-	Decimals       uint8
-	PerTransaction amount.Units
-	PerSession     amount.Units
-	PerDay         amount.Units
-}
+// keySet is a set of addresses.
+type keySet map[solana.PublicKey]struct{}
 
-// Exceeded words that units do not fit under one of the asset's caps. window is
-// transaction, session or day. The ledger, which decides, says it in the same
-// words as the policy, which only looks.
-func (a AssetCap) Exceeded(window string, most amount.Units, held Held, units amount.Units) *fault.Fault {
-	if held == (Held{}) {
-		return fault.New(fault.CapExceeded, "%s %s is over the cap of %s %s per %s",
-			units.Decimal(a.Decimals), a.Name, most.Decimal(a.Decimals), a.Name, window)
-	}
-	return fault.New(fault.CapExceeded, "%s %s is over what the cap per %s leaves: cap %s, used %s, reserved %s, left %s",
-		units.Decimal(a.Decimals), a.Name, window, most.Decimal(a.Decimals), held.Used.Decimal(a.Decimals),
-		held.Reserved.Decimal(a.Decimals), most.Less(held.Used).Less(held.Reserved).Decimal(a.Decimals))
-}
-
-// Uncapped words that a token without a cap is not spent.
-func Uncapped(mint solana.PublicKey) *fault.Fault {
-	return fault.New(fault.AssetUncapped, "token %s has no cap, so what it is worth cannot be limited", mint)
-}
-
-// HourExceeded words that the cap on transactions per hour is reached.
-func HourExceeded(recent, most int) *fault.Fault {
-	return fault.New(fault.CapExceeded, "%d transactions were signed in the last hour, and the cap is %d", recent, most)
+func (s keySet) has(key solana.PublicKey) bool {
+	_, in := s[key]
+	return in
 }
 
 // Policy is a loaded, checked policy file. Load makes one; it never changes.
 type Policy struct {
-	version           string
-	cluster           string
-	genesis           solana.Hash
-	caps              []AssetCap
-	transactionsHour  int
-	sessionsHour      int
-	maxPriorityFee    amount.Units
-	maxTip            amount.Units
-	allowUncapped     bool
-	programs          map[effects.Flow]map[solana.PublicKey]struct{}
-	recipientsAllowed map[solana.PublicKey]struct{}
-	recipientsDenied  map[solana.PublicKey]struct{}
-	newRecipient      Tier
-	tier              Tier
-	unguarded         Tier
-	// autoUpTo and humanAbove are nil where the owner drew no such line.
-	autoUpTo   *amount.Units
-	humanAbove *amount.Units
+	version  string
+	warnings []stricttoml.Error
+	cluster  string
+	genesis  solana.Hash
+
+	caps             []AssetCap
+	transactionsHour int
+	sessionsHour     int
+	sessionLasts     time.Duration
+	maxPriorityFee   amount.Units
+	maxTip           amount.Units
+	allowUncapped    bool
+	allowV1          bool
+
+	programs map[effects.Flow]keySet
+	pins     map[solana.PublicKey]judge.Pin
+
+	// mintsAllowed is nil where every token may be traded.
+	mintsAllowed   keySet
+	mintsDenied    keySet
+	lookAlikeMint  Tier
+	unverifiedMint Tier
+
+	recipientsAllowed  keySet
+	recipientsDenied   keySet
+	newRecipient       Tier
+	lookAlikeRecipient Tier
+
+	tier      Tier
+	unguarded Tier
+	// autoUpTo, humanAbove and humanAboveShare are nil where the owner drew no
+	// such line.
+	autoUpTo        *amount.Units
+	humanAbove      *amount.Units
+	humanAboveShare *share
+	// rules are in the order of their names.
+	rules []rule
 }
 
 // Version names the file's exact content: the first 16 hex digits of its SHA-256.
 func (p *Policy) Version() string { return p.version }
+
+// Warnings are what is allowed in the file and hardly meant, in its order.
+func (p *Policy) Warnings() []stricttoml.Error { return slices.Clone(p.warnings) }
 
 // Network is the owner's name for the cluster, and the genesis hash that pins it.
 func (p *Policy) Network() (string, solana.Hash) { return p.cluster, p.genesis }
@@ -132,8 +135,42 @@ func (p *Policy) TransactionsPerHour() int { return p.transactionsHour }
 // for no such limit. Without one a session cap is reset by reconnecting.
 func (p *Policy) SessionsPerHour() int { return p.sessionsHour }
 
+// SessionLasts is how long after its first request a session is still served,
+// or 0 for no such limit.
+func (p *Policy) SessionLasts() time.Duration { return p.sessionLasts }
+
 // AllowUncappedTokens reports whether tokens without a cap may be spent.
 func (p *Policy) AllowUncappedTokens() bool { return p.allowUncapped }
+
+// AllowV1 reports whether transactions in the v1 format may be signed.
+func (p *Policy) AllowV1() bool { return p.allowV1 }
+
+// Pins are the programs that may only be called as the owner saw them deployed.
+func (p *Policy) Pins() map[solana.PublicKey]judge.Pin { return maps.Clone(p.pins) }
+
+// Known is whom and what the file names: recipients without names, and the
+// tokens that have caps.
+func (p *Policy) Known() effects.Known {
+	var known effects.Known
+	for _, address := range slices.SortedFunc(maps.Keys(p.recipientsAllowed), solana.PublicKey.Compare) {
+		known.Recipients = append(known.Recipients, effects.Recipient{Address: address})
+	}
+	for _, asset := range p.caps {
+		if asset.Mint != amount.SOL {
+			known.Mints = append(known.Mints, effects.NamedMint{Name: asset.Name, Mint: asset.Mint})
+		}
+	}
+	return known
+}
+
+// Rules names the [[rule]] tables, in order.
+func (p *Policy) Rules() []string {
+	names := make([]string, 0, len(p.rules))
+	for _, each := range p.rules {
+		names = append(names, each.name)
+	}
+	return names
+}
 
 // Tier is the consent that a transaction needs where no other rule asks for more.
 func (p *Policy) Tier() Tier { return p.tier }
@@ -153,21 +190,6 @@ func (p *Policy) Auto() (string, bool) {
 		return "what may take up to " + inSOL(*p.autoUpTo) + " SOL in all", true
 	}
 	return "", false
-}
-
-// Held is what stands against a cap.
-type Held struct {
-	// Used is settled.
-	Used amount.Units
-	// Reserved is under way or of unknown outcome.
-	Reserved amount.Units
-}
-
-// Usage is what stands against every cap at one moment.
-type Usage struct {
-	Session              map[solana.PublicKey]Held
-	Day                  map[solana.PublicKey]Held
-	TransactionsLastHour int
 }
 
 // Decision is what the policy says about one batch. Evaluate makes one.

@@ -1,8 +1,9 @@
 package policy
 
 import (
-	"math/big"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,173 +11,18 @@ import (
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
-	"countersign/signerd/internal/effects"
 )
-
-// The worlds that the properties draw from are small, so that rules meet often.
-var (
-	someMints    = []solana.PublicKey{amount.SOL, usdc, uncapped}
-	somePayees   = []solana.PublicKey{friend, enemy, stranger}
-	somePrograms = []solana.PublicKey{solana.DFlowProgram, solana.FeeShareV2Program, solana.JupiterV6Program}
-)
-
-// drawUnits draws small amounts, so that caps are met to the unit, and now and
-// then one near the end of the range.
-func drawUnits(t *rapid.T, what string) amount.Units {
-	units := rapid.OneOf(rapid.Uint64Range(0, 12), rapid.Uint64Range(^uint64(0)-3, ^uint64(0)))
-	return amount.Units(units.Draw(t, what))
-}
-
-func drawSet(t *rapid.T, from []solana.PublicKey, what string) map[solana.PublicKey]struct{} {
-	set := make(map[solana.PublicKey]struct{})
-	for _, key := range from {
-		if rapid.Bool().Draw(t, what) {
-			set[key] = struct{}{}
-		}
-	}
-	return set
-}
-
-func drawPolicy(t *rapid.T) *Policy {
-	drawCap := func(mint solana.PublicKey, name string) AssetCap {
-		return AssetCap{Mint: mint, Name: name, Decimals: 1,
-			PerTransaction: drawUnits(t, "per transaction"), PerSession: drawUnits(t, "per session"), PerDay: drawUnits(t, "per day")}
-	}
-	line := func(what string) *amount.Units {
-		if rapid.Bool().Draw(t, "has "+what) {
-			return nil
-		}
-		units := drawUnits(t, what)
-		return &units
-	}
-	return &Policy{
-		version: "v", caps: []AssetCap{drawCap(amount.SOL, "SOL"), drawCap(usdc, "USDC")},
-		transactionsHour: rapid.IntRange(0, 4).Draw(t, "per hour"),
-		maxPriorityFee:   drawUnits(t, "most priority fee"), maxTip: drawUnits(t, "most tip"),
-		allowUncapped: rapid.Bool().Draw(t, "uncapped"),
-		programs: map[effects.Flow]map[solana.PublicKey]struct{}{
-			effects.Swap: drawSet(t, somePrograms, "for swaps"), effects.Claim: drawSet(t, somePrograms, "for claims"),
-		},
-		recipientsAllowed: drawSet(t, somePayees, "allowed"), recipientsDenied: drawSet(t, somePayees, "denied"),
-		newRecipient: rapid.SampledFrom([]Tier{Confirm, Human, Deny}).Draw(t, "strangers"),
-		tier:         rapid.SampledFrom([]Tier{Auto, Confirm, Human, Deny}).Draw(t, "default"),
-		unguarded:    rapid.SampledFrom([]Tier{Confirm, Human, Deny}).Draw(t, "unguarded"),
-		autoUpTo:     line("auto"), humanAbove: line("human"),
-	}
-}
-
-func drawFacts(t *rapid.T) facts {
-	found := facts{
-		class:       rapid.SampledFrom([]effects.Class{effects.Complete, effects.Guarded, effects.Unguarded}).Draw(t, "class"),
-		priorityFee: drawUnits(t, "priority fee"), tip: drawUnits(t, "tip"),
-		charge: make(map[solana.PublicKey]amount.Units),
-	}
-	for program := range drawSet(t, somePrograms, "calls") {
-		found.opaque = append(found.opaque, program)
-	}
-	for payee := range drawSet(t, somePayees, "pays") {
-		found.payments = append(found.payments, effects.Payment{Recipient: payee})
-	}
-	for mint := range drawSet(t, someMints, "spends") {
-		found.charge[mint] = drawUnits(t, "charge")
-	}
-	return found
-}
-
-func drawUsage(t *rapid.T) Usage {
-	held := func() map[solana.PublicKey]Held {
-		out := make(map[solana.PublicKey]Held)
-		for mint := range drawSet(t, someMints, "held") {
-			out[mint] = Held{drawUnits(t, "used"), drawUnits(t, "reserved")}
-		}
-		return out
-	}
-	return Usage{Session: held(), Day: held(), TransactionsLastHour: rapid.IntRange(0, 4).Draw(t, "last hour")}
-}
-
-// demands is what each rule asks for on its own, in exact arithmetic.
-func demands(p *Policy, flow effects.Flow, batch []facts, usage Usage) []Tier {
-	var tiers []Tier
-	ask := func(tier Tier, when bool) {
-		if when {
-			tiers = append(tiers, tier)
-		}
-	}
-	number := func(units amount.Units) *big.Int { return new(big.Int).SetUint64(uint64(units)) }
-	over := func(sum *big.Int, most amount.Units) bool { return sum.Cmp(number(most)) > 0 }
-	total := make(map[solana.PublicKey]*big.Int)
-	for _, mint := range someMints {
-		total[mint] = new(big.Int)
-	}
-	for _, found := range batch {
-		for _, program := range found.opaque {
-			_, listed := p.programs[flow][program]
-			ask(Deny, !listed)
-		}
-		for _, payment := range found.payments {
-			_, denied := p.recipientsDenied[payment.Recipient]
-			_, allowed := p.recipientsAllowed[payment.Recipient]
-			ask(Deny, denied)
-			ask(p.newRecipient, !denied && !allowed)
-		}
-		ask(Deny, found.priorityFee > p.maxPriorityFee || found.tip > p.maxTip)
-		ask(p.unguarded, found.class == effects.Unguarded)
-		for mint, units := range found.charge {
-			most, capped := p.Cap(mint)
-			ask(Deny, capped && units > most.PerTransaction)
-			ask(Deny, !capped && units > 0 && !p.allowUncapped)
-			total[mint].Add(total[mint], number(units))
-		}
-	}
-	tokens := false
-	for mint, sum := range total {
-		tokens = tokens || mint != amount.SOL && sum.Sign() > 0
-		ask(Deny, over(sum, ^amount.Units(0)))
-		most, capped := p.Cap(mint)
-		if !capped || !spends(batch, mint) {
-			continue
-		}
-		session, day := usage.Session[mint], usage.Day[mint]
-		ask(Deny, over(new(big.Int).Add(sum, new(big.Int).Add(number(session.Used), number(session.Reserved))), most.PerSession))
-		ask(Deny, over(new(big.Int).Add(sum, new(big.Int).Add(number(day.Used), number(day.Reserved))), most.PerDay))
-	}
-	ask(Deny, p.transactionsHour > 0 && usage.TransactionsLastHour+len(batch) > p.transactionsHour)
-	auto := !tokens && p.autoUpTo != nil && !over(total[amount.SOL], *p.autoUpTo)
-	ask(Auto, auto)
-	ask(p.tier, !auto)
-	ask(Confirm, tokens)
-	ask(Human, p.humanAbove != nil && over(total[amount.SOL], *p.humanAbove))
-	return tiers
-}
-
-func spends(batch []facts, mint solana.PublicKey) bool {
-	for _, found := range batch {
-		if _, named := found.charge[mint]; named {
-			return true
-		}
-	}
-	return false
-}
-
-func drawCase(t *rapid.T) (*Policy, effects.Flow, []facts, Usage) {
-	batch := make([]facts, rapid.IntRange(1, 3).Draw(t, "batch"))
-	for i := range batch {
-		batch[i] = drawFacts(t)
-	}
-	flow := rapid.SampledFrom([]effects.Flow{effects.Transfer, effects.Swap, effects.Claim}).Draw(t, "flow")
-	return drawPolicy(t), flow, batch, drawUsage(t)
-}
 
 // The decision is the strictest of what each rule asks for: never weaker, and
 // never stricter without a rule.
 func TestDecisionIsTheStrictestDemand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, flow, batch, usage := drawCase(t)
+		p, flow, batch, c := drawCase(t)
 		var strictest Tier
-		for _, tier := range demands(p, flow, batch, usage) {
+		for _, tier := range demands(p, flow, batch, c) {
 			strictest = max(strictest, tier)
 		}
-		d := p.evaluate(flow, batch, usage)
+		d := p.evaluate(flow, batch, c)
 		if d.Tier() != strictest {
 			t.Fatalf("decided %s by %v, and the strictest rule asks for %s", d.Tier(), d.Rules(), strictest)
 		}
@@ -192,10 +38,10 @@ func TestDecisionIsTheStrictestDemand(t *testing.T) {
 // The same input always gives the same decision, down to the words.
 func TestDecisionIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, flow, batch, usage := drawCase(t)
-		first := p.evaluate(flow, batch, usage)
+		p, flow, batch, c := drawCase(t)
+		first := p.evaluate(flow, batch, c)
 		for range 4 {
-			again := p.evaluate(flow, batch, usage)
+			again := p.evaluate(flow, batch, c)
 			if diff := cmp.Diff(verdictOf(first), verdictOf(again)); diff != "" {
 				t.Fatalf("decisions differ:\n%s", diff)
 			}
@@ -210,15 +56,115 @@ func TestDecisionIsDeterministic(t *testing.T) {
 // decision.
 func TestMoreIsNeverWeaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, flow, batch, usage := drawCase(t)
-		base := p.evaluate(flow, batch, usage)
-		longer := p.evaluate(flow, append(slices.Clip(batch), drawFacts(t)), usage)
+		p, flow, batch, c := drawCase(t)
+		base := p.evaluate(flow, batch, c)
+		longer := p.evaluate(flow, append(slices.Clip(batch), drawFacts(t)), c)
 		if longer.Tier() < base.Tier() {
 			t.Fatalf("one transaction more makes %s (%v) of %s (%v)", longer.Tier(), longer.Rules(), base.Tier(), base.Rules())
 		}
-		unused := p.evaluate(flow, batch, Usage{})
+		c.Usage = Usage{}
+		unused := p.evaluate(flow, batch, c)
 		if unused.Tier() > base.Tier() {
 			t.Fatalf("less usage makes %s (%v) of %s (%v)", unused.Tier(), unused.Rules(), base.Tier(), base.Rules())
+		}
+	})
+}
+
+// What an owner adds to a file never weakens a decision, except by the keys
+// that say that they allow something: allow_uncapped_tokens, allow_v1,
+// auto_up_to, the allow lists of programs and recipients, the caps of a [[mint]],
+// and a weaker tier in place of a stricter one.
+func TestAddingNeverWeakens(t *testing.T) {
+	additions := map[string]func(*rapid.T, *Policy){
+		"a rule": func(t *rapid.T, p *Policy) { p.rules = append(slices.Clip(p.rules), drawRule(t, "added")) },
+		"caps per destination": func(t *rapid.T, p *Policy) {
+			p.caps = slices.Clone(p.caps)
+			for i := range p.caps {
+				p.caps[i].PerDestination = least(p.caps[i].PerDestination, drawUnits(t, "added per destination"))
+			}
+		},
+		"ceilings": func(t *rapid.T, p *Policy) {
+			p.caps = slices.Clone(p.caps)
+			for i := range p.caps {
+				p.caps[i].Ceiling = least(p.caps[i].Ceiling, drawUnits(t, "added ceiling"))
+			}
+		},
+		"an allow list of mints": func(t *rapid.T, p *Policy) {
+			if p.mintsAllowed == nil {
+				p.mintsAllowed = drawSet(t, someMints, "added to trade")
+			}
+		},
+		"denied mints": func(t *rapid.T, p *Policy) {
+			p.mintsDenied = union(p.mintsDenied, drawSet(t, someMints, "added not touched"))
+		},
+		"denied recipients": func(t *rapid.T, p *Policy) {
+			p.recipientsDenied = union(p.recipientsDenied, drawSet(t, somePayees, "added denied"))
+		},
+		"a line of a person": func(t *rapid.T, p *Policy) {
+			p.humanAbove = least(p.humanAbove, drawUnits(t, "added human"))
+		},
+		"a share": func(t *rapid.T, p *Policy) {
+			if p.humanAboveShare == nil {
+				p.humanAboveShare = drawShare(t, "added share")
+			}
+		},
+	}
+	names := slices.Sorted(maps.Keys(additions))
+	rapid.Check(t, func(t *rapid.T) {
+		p, flow, batch, c := drawCase(t)
+		base := p.evaluate(flow, batch, c)
+		more := *p
+		name := rapid.SampledFrom(names).Draw(t, "addition")
+		additions[name](t, &more)
+		if stricter := more.evaluate(flow, batch, c); stricter.Tier() < base.Tier() {
+			t.Fatalf("%s makes %s (%v) of %s (%v)", name, stricter.Tier(), stricter.Rules(), base.Tier(), base.Rules())
+		}
+	})
+}
+
+func least(line *amount.Units, units amount.Units) *amount.Units {
+	if line != nil {
+		units = min(units, *line)
+	}
+	return &units
+}
+
+func union(a, b keySet) keySet {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
+}
+
+// Whatever the order of a file's tables is, it decides alike, down to the words.
+func TestOrderOfTablesIsIrrelevant(t *testing.T) {
+	head, tables, _ := strings.Cut(owner, "[[mint]]")
+	mint, tail, _ := strings.Cut(tables, "[programs]")
+	pool := []string{
+		"[[mint]]" + mint,
+		strings.NewReplacer(usdc.String(), uncapped.String(), "USDC", "BONK").Replace("[[mint]]" + mint),
+		"[programs]" + tail,
+		"[[program]]\naddress = \"" + solana.JupiterV6Program.String() + "\"\nflows = [\"swap\"]\n",
+		"[[rule]]\nname = \"b\"\nflow = [\"swap\", \"transfer\"]\ndeny = \"second\"\n",
+		"[[rule]]\nname = \"a\"\nflow = [\"transfer\"]\ndeny = \"first\"\n",
+		"[[rule]]\nname = \"c\"\nmint = [\"BONK\"]\ntier = \"human\"\n",
+		"[mints]\nallow = [\"BONK\", \"USDC\"]\n",
+	}
+	straight, err := Load([]byte(head + strings.Join(pool, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		shuffled, err := Load([]byte(head + strings.Join(rapid.Permutation(pool).Draw(t, "tables"), "")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flow, batch, c := rapid.SampledFrom(someFlows).Draw(t, "flow"), []facts{drawFacts(t)}, drawCircumstances(t)
+		one, other := straight.evaluate(flow, batch, c), shuffled.evaluate(flow, batch, c)
+		if diff := cmp.Diff(verdictOf(one), verdictOf(other)); diff != "" {
+			t.Fatalf("decisions differ:\n%s", diff)
+		}
+		if one.Fault() != nil && one.Fault().Message != other.Fault().Message {
+			t.Fatalf("reasons differ: %q and %q", one.Fault().Message, other.Fault().Message)
 		}
 	})
 }

@@ -14,17 +14,22 @@ import (
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/flow"
 	"countersign/signerd/internal/peer"
+	"countersign/signerd/internal/recipients"
 )
 
 // Server answers signer.v1.
 type Server struct {
 	signerv1.UnimplementedSignerServiceServer
 	flow    *flow.Flow
+	book    *recipients.Book
 	version string
 }
 
-// New makes a server over a flow. version is what Describe tells.
-func New(f *flow.Flow, version string) *Server { return &Server{flow: f, version: version} }
+// New makes a server over a flow and the owner's address book. version is what
+// Describe tells.
+func New(f *flow.Flow, book *recipients.Book, version string) *Server {
+	return &Server{flow: f, book: book, version: version}
+}
 
 // Register adds the service to a gRPC server whose interceptors come from
 // Interceptors.
@@ -209,6 +214,15 @@ func (s *Server) GetLimits(ctx context.Context, _ *signerv1.GetLimitsRequest) (*
 		return nil, err
 	}
 	return &signerv1.GetLimitsResponse{Limits: limits}, nil
+}
+
+// ResolveRecipient implements signer.v1.
+func (s *Server) ResolveRecipient(ctx context.Context, request *signerv1.ResolveRecipientRequest) (*signerv1.ResolveRecipientResponse, error) {
+	found, err := s.book.Resolve(ctx, request.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &signerv1.ResolveRecipientResponse{Name: found.Name, Address: found.Address[:]}, nil
 }
 
 func (s *Server) limits(ctx context.Context, session string) (*signerv1.Limits, error) {

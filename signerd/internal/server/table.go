@@ -18,4 +18,5 @@ var Table = methods.Table{
 	signerv1.SignerService_GetReceipt_FullMethodName:        {PerMinute: 240, Timeout: 5 * time.Second},
 	signerv1.SignerService_ListActivity_FullMethodName:      {PerMinute: 120, Timeout: 5 * time.Second},
 	signerv1.SignerService_GetLimits_FullMethodName:         {PerMinute: 240, Timeout: 5 * time.Second},
+	signerv1.SignerService_ResolveRecipient_FullMethodName:  {PerMinute: 120, Timeout: 5 * time.Second},
 }

@@ -264,6 +264,7 @@ func effectsToWire(found effects.Effects) *signerv1.Effects {
 	for _, payment := range found.Payments() {
 		wire.Payments = append(wire.Payments, &signerv1.Payment{
 			Recipient: payment.Recipient[:], Mint: mintToWire(payment.Mint), Amount: uint64(payment.Amount),
+			Name: payment.Name,
 		})
 	}
 	for _, finding := range found.Findings() {

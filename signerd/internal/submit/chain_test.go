@@ -115,7 +115,7 @@ func TestTellTruthOnRealChain(t *testing.T) {
 		"busy":                {[]localnet.Fault{{Method: "sendTransaction", Kind: localnet.HTTP429, Count: 1, RetryAfterS: 1}}, sum, nil, Landed, "", true},
 		"down for a moment":   {[]localnet.Fault{{Method: "sendTransaction", Kind: localnet.HTTP500, Count: 2}}, sum, nil, Landed, "", true},
 		"garbage":             {[]localnet.Fault{{Method: "sendTransaction", Kind: localnet.Garbage, Count: 1}}, sum, nil, Landed, "", true},
-		"too little SOL":      {nil, 2 * funds, nil, NothingSent, fault.SimulationFailed, false},
+		"too little SOL":      {nil, 2 * funds, nil, Unknown, fault.OutcomeUnknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := startChain(t)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
@@ -137,32 +138,47 @@ func (a *attempt) payer() solana.PublicKey {
 	return tx.Message.Keys[0]
 }
 
-// look asks every node at once. One that has the transaction settled is
-// believed. It counts as expired only if some node proves it absent, and no
-// node that answers thinks otherwise.
+// errDisagree is two nodes that say different things of one transaction.
+var errDisagree = errors.New("RPC nodes disagree about whether the transaction failed")
+
+// look asks every node at once. A transaction that a node has settled is
+// believed to be there, unless another node that answers soon says otherwise
+// about how it ended. It counts as expired only if some node proves it absent
+// and every other node answers and thinks so too: one that is silent may be the
+// only one that would tell.
 func (a *attempt) look(ctx context.Context) (Result, bool) {
-	ctx, cancel := context.WithTimeout(ctx, a.options.Timeout)
+	asking, cancel := context.WithTimeout(ctx, a.options.Timeout)
 	defer cancel()
 	views := make(chan view, len(a.nodes))
 	for _, n := range a.nodes {
-		go func() { views <- a.see(ctx, n) }()
+		go func() { views <- a.see(asking, n) }()
 	}
-	absent, present := 0, 0
+	var settled *status
+	var soon <-chan time.Time
+	absent := 0
 	for range a.nodes {
-		v := <-views
+		var v view
+		select {
+		case v = <-views:
+		case <-soon:
+			return a.landed(ctx, *settled), true
+		}
 		switch {
-		case v.status.settled:
-			return a.landed(context.WithoutCancel(ctx), v.status), true
+		case v.status.settled && settled != nil && (v.status.failed == nil) != (settled.failed == nil):
+			a.lastErr = errDisagree
+			return Result{}, false
+		case v.status.settled && settled == nil:
+			settled, soon = &v.status, time.After(a.options.Interval)
 		case v.absent:
 			absent++
 		case v.err != nil:
 			a.lastErr = v.err
-		default:
-			// Processed but not confirmed, or not yet past the height.
-			present++
 		}
 	}
-	if absent > 0 && present == 0 {
+	switch {
+	case settled != nil:
+		return a.landed(ctx, *settled), true
+	case absent == len(a.nodes):
 		return a.expired(), true
 	}
 	return Result{}, false

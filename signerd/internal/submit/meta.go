@@ -48,7 +48,7 @@ func (n *node) transaction(ctx context.Context, id solana.Signature) (*meta, err
 		Meta meta   `json:"meta"`
 	}
 	err := n.call(ctx, "getTransaction", []any{id.String(), map[string]any{
-		"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 0,
+		"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 1,
 	}}, &answer)
 	if err != nil || answer == nil {
 		return nil, err
@@ -61,30 +61,88 @@ const (
 	// metaTries is how often each node is asked for the account of a
 	// transaction that has just been confirmed: it may lag by a moment.
 	metaTries = 10
+	// metaAfter is how many more times the others are asked once one has
+	// answered.
+	metaAfter = 2
 	// metaTime bounds all of that together.
 	metaTime = 10 * time.Second
 )
 
-// readMeta reads the account back. Without one the outcome stands all the
-// same, and the ledger charges what was reserved.
-func (a *attempt) readMeta(ctx context.Context) (meta, bool) {
+// readMetas reads the account back from every node that has it. Without any
+// the outcome stands all the same, and the ledger charges what was reserved.
+func (a *attempt) readMetas(ctx context.Context) []meta {
 	ctx, cancel := context.WithTimeout(ctx, metaTime)
 	defer cancel()
 	pause := time.NewTicker(a.options.Interval / 2)
 	defer pause.Stop()
-	for range metaTries {
-		for _, n := range a.nodes {
-			if got, err := n.transaction(ctx, a.id); err == nil && got != nil {
-				return *got, true
+	var metas []meta
+	missing := slices.Clone(a.nodes)
+	for tries := metaTries; tries > 0; tries-- {
+		missing = slices.DeleteFunc(missing, func(n *node) bool {
+			got, err := n.transaction(ctx, a.id)
+			if err == nil && got != nil {
+				metas = append(metas, *got)
 			}
+			return err == nil && got != nil
+		})
+		if len(missing) == 0 {
+			break
+		}
+		if len(metas) > 0 {
+			tries = min(tries, 1+metaAfter)
 		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return meta{}, false
+			return metas
 		}
 	}
-	return meta{}, false
+	return metas
+}
+
+// tell reads back what a transaction did, by the word of the node that tells
+// the worst of it: one that names a smaller outflow than there was must not
+// make room under a cap while another tells the truth.
+func (a *attempt) tell(result *Result, metas []meta) {
+	for i, m := range metas {
+		result.Fee = max(result.Fee, amount.Units(m.Fee))
+		changes := changesOf(a.raw, a.options.Wallet, m)
+		if i > 0 {
+			changes = worse(result.Changes, changes)
+		}
+		result.Changes = changes
+	}
+}
+
+// worse is, asset for asset, the larger loss or else the smaller gain. An
+// asset that one does not mention has not changed in it.
+func worse(x, y []Change) []Change {
+	var list []Change
+	for _, change := range slices.Concat(x, y) {
+		if slices.ContainsFunc(list, func(c Change) bool { return c.Mint == change.Mint }) {
+			continue
+		}
+		one, other := of(x, change), of(y, change)
+		change.Out = max(one.Out, other.Out)
+		change.In = 0
+		if change.Out == 0 {
+			change.In = min(one.In, other.In)
+		}
+		list = append(list, change)
+	}
+	list = slices.DeleteFunc(list, func(c Change) bool { return c.Out == 0 && c.In == 0 })
+	slices.SortFunc(list, func(x, y Change) int { return x.Mint.Compare(y.Mint) })
+	return list
+}
+
+// of finds the change of one asset, which is none where it is not listed.
+func of(list []Change, asset Change) Change {
+	for _, change := range list {
+		if change.Mint == asset.Mint {
+			return change
+		}
+	}
+	return Change{Mint: asset.Mint, Decimals: asset.Decimals}
 }
 
 // changesOf adds up what the wallet had before and after. Wrapped SOL of the

@@ -69,14 +69,14 @@ func (n *node) send(ctx context.Context, wire string, id solana.Signature, skipP
 	return err
 }
 
-// The codes of sendTransaction that prove that nothing was forwarded.
+// The codes of sendTransaction by which a node says that it forwarded nothing.
 const (
 	codePreflight = -32002
 	codeSignature = -32003
 	codeParams    = -32602
 )
 
-// verdict is what the answer to a send proves.
+// verdict is what the answer to a send says.
 type verdict uint8
 
 const (
@@ -84,8 +84,8 @@ const (
 	maySend verdict = iota
 	// neverLeft: the request did not reach the node.
 	neverLeft
-	// provenRefused: the node says that it forwarded nothing.
-	provenRefused
+	// saysRefused: the node says that it forwarded nothing. It has the bytes.
+	saysRefused
 	// isLanded: the node knows the transaction as executed.
 	isLanded
 )
@@ -109,7 +109,7 @@ func classify(err error) verdict {
 	}
 	switch answered.Code {
 	case codeSignature, codeParams:
-		return provenRefused
+		return saysRefused
 	case codePreflight:
 		_, raw := preflightError(err, nil)
 		switch {
@@ -118,7 +118,7 @@ func classify(err error) verdict {
 		case txerror.IsAlreadyProcessed(raw):
 			return isLanded
 		}
-		return provenRefused
+		return saysRefused
 	}
 	return maySend
 }

@@ -55,8 +55,8 @@ type Result struct {
 	Slot    uint64
 	Fee     amount.Units
 	Changes []Change
-	// Err is set for LandedFailed, and for a refusal before sending that has a
-	// reason on chain.
+	// Err is set for LandedFailed, and where a node refused to send for a reason
+	// on chain.
 	Err *TxError
 	// Fault says, for everything but Landed, what the user is told.
 	Fault *fault.Fault
@@ -117,8 +117,11 @@ func (s *Sender) Submit(ctx context.Context, signed custody.Signed, lastValidHei
 
 func (s *Sender) submit(ctx context.Context, raw []byte, id solana.Signature, lastValidHeight uint64, progress func(string)) Result {
 	a := s.attempt(raw, id, lastValidHeight)
-	if result, done := a.firstSend(ctx); done {
-		return result
+	switch left, refused := a.firstSend(ctx); {
+	case !left:
+		return a.neverLeft()
+	case refused != nil:
+		return a.watchRefused(ctx, refused)
 	}
 	progress("sent")
 	return a.follow(ctx)
@@ -150,43 +153,60 @@ func (s *Sender) attempt(raw []byte, id solana.Signature, lastValid uint64) *att
 }
 
 // firstSend tries node after node for as long as it is certain that nothing
-// has left. It is done where nothing was sent at all.
-func (a *attempt) firstSend(ctx context.Context) (Result, bool) {
-	var refused error
+// has left. refused is what a node said that claims to have forwarded nothing.
+func (a *attempt) firstSend(ctx context.Context) (left bool, refused error) {
 	for _, n := range a.nodes {
 		err := n.send(ctx, a.wire, a.id, false)
-		switch verdict := classify(err); verdict {
+		a.lastErr = err
+		switch classify(err) {
 		case maySend, isLanded:
-			a.lastErr = err
-			return Result{}, false
+			return true, nil
+		case saysRefused:
+			return true, err
 		case neverLeft:
-			refused = err
-		case provenRefused:
-			return a.refusal(err), true
 		}
 	}
-	return Result{
-		Outcome: NothingSent, Signature: a.id,
-		Fault: fault.New(fault.RPCUnavailable, "no RPC node can be reached; nothing was sent").Because(refused),
-	}, true
+	return false, nil
 }
 
-// refusal words a refusal that proves that nothing was forwarded.
-func (a *attempt) refusal(err error) Result {
-	result := Result{Outcome: NothingSent, Signature: a.id}
-	failed, raw := preflightError(err, topPrograms(a.raw))
-	switch {
-	case raw == nil:
-		result.Fault = fault.New(fault.TransactionMalformed, "the RPC node refused the transaction as malformed; nothing was sent").Because(err)
-		return result
-	case txerror.IsBlockhashNotFound(raw):
-		result.Fault = fault.New(fault.BlockhashExpired, "the transaction is too old to be sent; nothing was sent").Because(err)
-	case failed.Code == "InsufficientFundsForFee" || failed.Code == "AccountNotFound" || failed.Code == "InsufficientFundsForRent":
-		result.Fault = fault.New(fault.InsufficientFunds, "%s; nothing was sent", failed.Text).Because(err)
-	default:
-		result.Fault = fault.New(fault.SimulationFailed, "the node's last check failed: %s; nothing was sent", failed.Text).Because(err)
+func (a *attempt) neverLeft() Result {
+	return Result{
+		Outcome: NothingSent, Signature: a.id,
+		Fault: fault.New(fault.RPCUnavailable, "no RPC node can be reached; nothing was sent").Because(a.lastErr),
 	}
-	result.Err = &failed
+}
+
+// refusedLooks is how often a transaction is looked for that a node says it
+// refused: long enough to see one that landed in spite of that.
+const refusedLooks = 3
+
+// watchRefused tells what became of a transaction that a node refused. The
+// bytes are out: whoever has them can still have them land, whatever the node
+// said. So nothing is sent again, and until the network can no longer take
+// them the outcome is unknown. The refusal is told all the same.
+func (a *attempt) watchRefused(ctx context.Context, refused error) Result {
+	pause := time.NewTicker(a.options.Interval)
+	defer pause.Stop()
+	for look := range refusedLooks {
+		if result, done := a.look(ctx); done {
+			return result
+		}
+		if look == refusedLooks-1 || ctx.Err() != nil {
+			break
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+	}
+	result := a.unknown(refused)
+	failed, raw := preflightError(refused, topPrograms(a.raw))
+	why := "it is malformed"
+	if raw != nil {
+		why, result.Err = failed.Text, &failed
+	}
+	result.Fault = fault.New(fault.OutcomeUnknown,
+		"the RPC node says that it did not send the transaction (%s); its word alone proves nothing, so this is settled only once the transaction can no longer land, in about a minute", why).Because(refused)
 	return result
 }
 
@@ -244,14 +264,15 @@ func (a *attempt) expired() Result {
 
 func (a *attempt) landed(ctx context.Context, found status) Result {
 	result := Result{Outcome: Landed, Signature: a.id, Slot: found.slot}
-	meta, ok := a.readMeta(ctx)
-	if ok {
-		result.Fee = amount.Units(meta.Fee)
-		result.Changes = changesOf(a.raw, a.options.Wallet, meta)
-	}
+	metas := a.readMetas(context.WithoutCancel(ctx))
+	a.tell(&result, metas)
 	if found.failed != nil {
 		result.Outcome = LandedFailed
-		failed := txerror.Describe(found.failed, meta.LogMessages, topPrograms(a.raw))
+		var logs []string
+		if len(metas) > 0 {
+			logs = metas[0].LogMessages
+		}
+		failed := txerror.Describe(found.failed, logs, topPrograms(a.raw))
 		result.Err = &failed
 		result.Fault = fault.New(fault.FailedOnChain, "the transaction landed and failed on chain: %s", failed.Text)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -231,32 +232,45 @@ func TestTellLandingWithoutAccount(t *testing.T) {
 	}
 }
 
-// TestProveThatNothingWasSent lists the only answers that prove it.
-func TestProveThatNothingWasSent(t *testing.T) {
+// TestRefusalProvesNothing: a node that says that it sent nothing has the bytes
+// and can have sent them. Its reason is told, and nothing is sent again. Kept by
+// the case saysRefused in firstSend (submit/submit.go).
+func TestRefusalProvesNothing(t *testing.T) {
 	preflight := func(err any) map[string]any { return map[string]any{"err": err, "logs": []string{}} }
 	for name, test := range map[string]struct {
 		onSend sendHook
-		want   fault.Code
 		err    string
+		says   string
 	}{
-		"preflight failed":  {rpcError(-32002, preflight(map[string]any{"InstructionError": []any{0, map[string]any{"Custom": 6001}}})), fault.SimulationFailed, "6001"},
-		"blockhash too old": {rpcError(-32002, preflight("BlockhashNotFound")), fault.BlockhashExpired, "BlockhashNotFound"},
-		"wallet empty":      {rpcError(-32002, preflight("AccountNotFound")), fault.InsufficientFunds, "AccountNotFound"},
-		"no fee":            {rpcError(-32002, preflight("InsufficientFundsForFee")), fault.InsufficientFunds, "InsufficientFundsForFee"},
-		"bad signature":     {rpcError(-32003, nil), fault.TransactionMalformed, ""},
-		"bad parameters":    {rpcError(-32602, nil), fault.TransactionMalformed, ""},
+		"preflight failed":  {rpcError(-32002, preflight(map[string]any{"InstructionError": []any{0, map[string]any{"Custom": 6001}}})), "6001", "slippage"},
+		"blockhash too old": {rpcError(-32002, preflight("BlockhashNotFound")), "BlockhashNotFound", "too old"},
+		"wallet empty":      {rpcError(-32002, preflight("AccountNotFound")), "AccountNotFound", "empty"},
+		"no fee":            {rpcError(-32002, preflight("InsufficientFundsForFee")), "InsufficientFundsForFee", "fee"},
+		"bad signature":     {rpcError(-32003, nil), "", "malformed"},
+		"bad parameters":    {rpcError(-32602, nil), "", "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newFakeChain(t)
 			c.onSend = test.onSend
 			got, stages := run(t, sender(t, c.URL), soon)
-			expect(t, got, NothingSent, test.want)
+			expect(t, got, Unknown, fault.OutcomeUnknown)
 			if test.err != "" && (got.Err == nil || got.Err.Code != test.err) {
 				t.Errorf("error %+v, want %s", got.Err, test.err)
+			}
+			if !strings.Contains(got.Fault.Message, test.says) {
+				t.Errorf("%q does not say %q", got.Fault.Message, test.says)
 			}
 			if len(c.sends()) != 1 || len(stages) != 0 {
 				t.Errorf("%d sends, stages %v", len(c.sends()), stages)
 			}
+			// The node that refused it has sent it all the same.
+			c.set(func() { c.status, c.meta = confirmed(77, nil), honestMeta(nil) })
+			got, _ = run(t, sender(t, c.URL), soon)
+			expect(t, got, Landed, "")
+			// Or it has not, and time has run out.
+			c.set(func() { c.status, c.meta, c.height = nil, nil, lastValid+1 })
+			got, _ = run(t, sender(t, c.URL), soon)
+			expect(t, got, Expired, fault.ProvenExpired)
 		})
 	}
 }
@@ -366,10 +380,70 @@ func TestBelieveNodeThatKnows(t *testing.T) {
 	knows.set(func() { knows.status, knows.meta = nil, nil })
 	got, _ = run(t, sender(t, blind.URL, knows.URL), never)
 	expect(t, got, Unknown, fault.OutcomeUnknown)
-	// A node that is gone does not.
-	knows.Close()
+	// Nor does a node that is silent let another prove it: it may be the only one
+	// that knows.
+	knows.set(func() { knows.height = lastValid + 1 })
 	got, _ = run(t, sender(t, blind.URL, knows.URL), soon)
 	expect(t, got, Expired, fault.ProvenExpired)
+	knows.Close()
+	got, _ = run(t, sender(t, blind.URL, knows.URL), never)
+	expect(t, got, Unknown, fault.OutcomeUnknown)
+}
+
+// TestChargeTheWorstOfAllNodes: one node names a smaller outflow than there was,
+// or a failure where there was none.
+func TestChargeTheWorstOfAllNodes(t *testing.T) {
+	honest := []Change{{Mint: amount.SOL, Decimals: 9, Out: 330_000}, {Mint: solana.PublicKey{3}, Decimals: 6, In: 42}}
+	for name, test := range map[string]struct {
+		lie  func(meta map[string]any)
+		want []Change
+	}{
+		"the same": {func(map[string]any) {}, honest},
+		"less SOL": {func(m map[string]any) { m["postBalances"] = []uint64{999_999, 5, 1} }, honest},
+		"none": {func(m map[string]any) {
+			m["postBalances"], m["postTokenBalances"] = m["preBalances"], m["preTokenBalances"]
+		}, honest[:1]},
+		"more tokens": {func(m map[string]any) {
+			m["postTokenBalances"] = append(m["postTokenBalances"].([]any), m["postTokenBalances"].([]any)[1])
+		}, honest},
+	} {
+		for _, first := range []bool{true, false} {
+			liar, truth := newFakeChain(t), newFakeChain(t)
+			liar.status, liar.meta = confirmed(77, nil), honestMeta(nil)
+			truth.status, truth.meta = confirmed(77, nil), honestMeta(nil)
+			test.lie(liar.meta.(map[string]any)["meta"].(map[string]any))
+			nodes := []string{truth.URL, liar.URL}
+			if first {
+				slices.Reverse(nodes)
+			}
+			got, _ := run(t, sender(t, nodes...), soon)
+			expect(t, got, Landed, "")
+			if diff := cmp.Diff(test.want, got.Changes); diff != "" {
+				t.Errorf("%s, liar first %v (-want +got):\n%s", name, first, diff)
+			}
+		}
+	}
+	// A node that is silent is not waited for.
+	alone, gone := newFakeChain(t), newFakeChain(t)
+	alone.status, alone.meta = confirmed(77, nil), honestMeta(nil)
+	gone.Close()
+	got, _ := run(t, sender(t, alone.URL, gone.URL), soon)
+	if diff := cmp.Diff(honest, got.Changes); diff != "" {
+		t.Errorf("one silent node (-want +got):\n%s", diff)
+	}
+}
+
+// TestKeepUnknownWhereNodesDisagree: whether it failed decides what is charged.
+func TestKeepUnknownWhereNodesDisagree(t *testing.T) {
+	failed := map[string]any{"InstructionError": []any{0, map[string]any{"Custom": 1}}}
+	one, other := newFakeChain(t), newFakeChain(t)
+	one.status, one.meta = confirmed(77, nil), honestMeta(nil)
+	other.status, other.meta = confirmed(77, failed), honestMeta(failed)
+	got, _ := run(t, sender(t, one.URL, other.URL), never)
+	expect(t, got, Unknown, fault.OutcomeUnknown)
+	other.set(func() { other.status, other.meta = confirmed(77, nil), honestMeta(nil) })
+	got, _ = run(t, sender(t, one.URL, other.URL), soon)
+	expect(t, got, Landed, "")
 }
 
 func TestSendThroughNextNode(t *testing.T) {

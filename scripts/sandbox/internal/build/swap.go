@@ -32,7 +32,9 @@ type Swap struct {
 	AmountIn uint64
 	MinOut   uint64
 	Budget   Budget
-	Hostile  Hostile
+	// Legs are accounts of a longer route, which the pool is handed to read.
+	Legs    []solana.PublicKey
+	Hostile Hostile
 }
 
 // Hostile is what a dishonest answer adds. The zero value is honest.
@@ -116,6 +118,9 @@ func (s Swap) trade() solana.Instruction {
 	}
 	if s.Hostile.PoolMode != 0 {
 		accounts = append(accounts, write(s.Hostile.Accomplice), write(s.Hostile.ThiefOut), write(s.Hostile.ThiefIn))
+	}
+	for _, leg := range s.Legs {
+		accounts = append(accounts, read(leg))
 	}
 	return call(s.Pool.Program, data, accounts...)
 }

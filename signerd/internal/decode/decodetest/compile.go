@@ -46,6 +46,13 @@ func V0(payer solana.PublicKey, blockhash solana.Hash, tables decode.Tables, ord
 	return compile(solana.V0, payer, blockhash, tables, order, calls)
 }
 
+// V1 compiles a v1 transaction, with what its header says of fee and limits.
+func V1(payer solana.PublicKey, blockhash solana.Hash, config solana.Config, calls ...Call) solana.Transaction {
+	tx := compile(solana.V1, payer, blockhash, nil, nil, calls)
+	tx.Message.Config = config
+	return tx
+}
+
 func compile(version solana.Version, payer solana.PublicKey, blockhash solana.Hash, tables decode.Tables, order []solana.PublicKey, calls []Call) solana.Transaction {
 	metas := collect(payer, calls)
 	programs := make(map[solana.PublicKey]bool)

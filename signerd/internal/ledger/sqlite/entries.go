@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -47,7 +48,7 @@ func insertEntry(tx *session, e ledger.Entry) error {
 			return err
 		}
 	}
-	return nil
+	return insertPayments(tx, seq, e.Payments)
 }
 
 // Change is part of ledger.Store.
@@ -95,6 +96,9 @@ func settle(tx *session, seq int64, entry *ledger.Entry) error {
 			return err
 		}
 	}
+	if err := addPaid(tx, *entry); err != nil {
+		return err
+	}
 	return setNewest(tx, entry.SettledAt)
 }
 
@@ -140,7 +144,7 @@ func readEntries(tx *session, where string, args ...any) ([]storedEntry, error) 
 		return nil, err
 	}
 	for i := range found {
-		if err := readCharges(tx, &found[i]); err != nil {
+		if err := errors.Join(readCharges(tx, &found[i]), readPayments(tx, &found[i])); err != nil {
 			return nil, err
 		}
 	}

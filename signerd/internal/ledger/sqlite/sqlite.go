@@ -1,11 +1,13 @@
-// Package sqlite keeps proposals and the ledger in one SQLite file, for
-// approval.Store and ledger.Store. app opens it; nothing else knows SQL.
+// Package sqlite keeps proposals, the ledger and the address book in one SQLite
+// file, for approval.Store, ledger.Store and recipients.Store. app opens it;
+// nothing else knows SQL.
 //
 // It promises that what a method has answered is on the disk: write-ahead log,
 // synchronous=FULL, both read back at start. One goroutine writes, and commits
 // together whatever waits, so that callers share the disk's time. After a
 // failed commit it accepts nothing more. A file that is missing, damaged or of
-// another version is never replaced by an empty one.
+// a later version is never replaced by an empty one; one of an earlier version
+// is brought forward, whole or not at all.
 package sqlite
 
 import (
@@ -26,13 +28,13 @@ import (
 	"countersign/shared/lockfile"
 )
 
-// applicationID marks the file as ours ("CSgn"), and schemaVersion says how to
-// read it.
-const (
-	applicationID = 0x4353676e
-	schemaVersion = 1
-)
+// applicationID marks the file as ours ("CSgn").
+const applicationID = 0x4353676e
 
+// schemaVersion says how to read a file. Each migration takes it one further.
+var schemaVersion = int64(1 + len(migrations))
+
+// schema is version 1, and stays as it is: what changes is a migration.
 // Amounts are 8 bytes, most significant first: SQLite's integers are signed.
 // Times are Unix nanoseconds. seq orders rows by when they were written.
 const schema = `
@@ -105,6 +107,16 @@ CREATE TABLE spent_session (
 ) WITHOUT ROWID;
 `
 
+// migrations[i] takes version i+1 to version i+2. They only ever grow in number.
+var migrations = []string{
+	`CREATE TABLE recipient (
+		name     TEXT PRIMARY KEY COLLATE NOCASE,
+		address  BLOB NOT NULL UNIQUE,
+		added_at INTEGER NOT NULL
+	) WITHOUT ROWID;`,
+	paymentTables,
+}
+
 // Store is an open database file. It is safe for concurrent use.
 type Store struct {
 	db     *sql.DB
@@ -131,8 +143,8 @@ func Create(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	pragmas := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
-	if _, err := store.db.ExecContext(ctx, "BEGIN IMMEDIATE; "+schema+pragmas+" COMMIT;"); err != nil {
+	whole := fmt.Sprintf("%s PRAGMA application_id = %d; %s", schema, applicationID, migrationFrom(1))
+	if _, err := store.db.ExecContext(ctx, "BEGIN IMMEDIATE; "+whole+" COMMIT;"); err != nil {
 		return nil, errors.Join(fmt.Errorf("create ledger: %w", err), store.disconnect())
 	}
 	if err := errors.Join(store.disconnect(), durable.SyncFolder(filepath.Dir(path))); err != nil {
@@ -152,6 +164,9 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	if err := store.check(ctx); err != nil {
+		return nil, errors.Join(err, store.disconnect())
+	}
+	if err := store.bringForward(ctx); err != nil {
 		return nil, errors.Join(err, store.disconnect())
 	}
 	store.writer, err = startWriter(store.db)
@@ -203,7 +218,7 @@ func (s *Store) readBack(ctx context.Context) error {
 	return nil
 }
 
-// check refuses a file that is not a sound ledger of this version.
+// check refuses a file that is not a sound ledger of this version or an earlier one.
 func (s *Store) check(ctx context.Context) error {
 	var id, version int64
 	var sound string
@@ -219,10 +234,31 @@ func (s *Store) check(ctx context.Context) error {
 		return locked("the ledger file is damaged", errors.New(sound))
 	case id != applicationID:
 		return locked("the ledger file holds no ledger", nil)
-	case version != schemaVersion:
-		return locked(fmt.Sprintf("the ledger has version %d and this signerd reads version %d", version, schemaVersion), nil)
+	case version < 1 || version > schemaVersion:
+		return locked(fmt.Sprintf("the ledger has version %d and this signerd reads versions up to %d; install the signerd that wrote it, or a later one",
+			version, schemaVersion), nil)
 	}
 	return nil
+}
+
+// bringForward applies what an earlier version lacks, in one transaction.
+func (s *Store) bringForward(ctx context.Context) error {
+	var version int64
+	if err := s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return locked("the ledger file is damaged", err)
+	}
+	if version == schemaVersion {
+		return nil
+	}
+	if _, err := s.db.ExecContext(ctx, "BEGIN IMMEDIATE; "+migrationFrom(version)+" COMMIT;"); err != nil {
+		return locked(fmt.Sprintf("the ledger of version %d cannot be brought to version %d; nothing was changed", version, schemaVersion), err)
+	}
+	return nil
+}
+
+// migrationFrom is everything that a file of this version lacks.
+func migrationFrom(version int64) string {
+	return strings.Join(migrations[version-1:], "\n") + fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)
 }
 
 // Close finishes what was accepted and closes the file.

@@ -44,6 +44,7 @@ func entry(i int) ledger.Entry {
 	return ledger.Entry{
 		ID: fmt.Sprintf("r%d", i), Scope: "scope", ProposalID: fmt.Sprintf("p%d", i), Session: "s",
 		Charge: map[solana.PublicKey]amount.Units{amount.SOL: 5}, ReservedAt: noon,
+		Payments: map[policy.Destination]amount.Units{{Recipient: solana.PublicKey{7}, Mint: amount.SOL}: 5},
 	}
 }
 
@@ -173,8 +174,13 @@ func TestLockWhenStateIsNotWhatWasLeft(t *testing.T) {
 			return os.WriteFile(path, content, 0o600)
 		},
 		"later version": func(path string) error { return execute(path, "PRAGMA user_version = 99") },
+		"no version":    func(path string) error { return execute(path, "PRAGMA user_version = 0") },
 		"edited sum":    func(path string) error { return execute(path, "UPDATE spent_day SET amount = x'0000000000000001'") },
 		"removed sum":   func(path string) error { return execute(path, "DELETE FROM spent_day") },
+		"edited sum of payments": func(path string) error {
+			return execute(path, "UPDATE paid_day SET amount = x'0000000000000001'")
+		},
+		"removed sum of payments": func(path string) error { return execute(path, "DELETE FROM paid_day") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, path := create(t)

@@ -39,7 +39,10 @@ func (s *Store) Totals(ctx context.Context, window ledger.Window) (ledger.Totals
 }
 
 func readTotals(tx *session, window ledger.Window) (ledger.Totals, error) {
-	totals := ledger.Totals{Session: make(map[solana.PublicKey]policy.Held), Day: make(map[solana.PublicKey]policy.Held)}
+	totals := ledger.Totals{
+		Session: make(map[solana.PublicKey]policy.Held), Day: make(map[solana.PublicKey]policy.Held),
+		Destination: make(map[policy.Destination]policy.Held),
+	}
 	used := func(into map[solana.PublicKey]policy.Held) func(*sql.Rows) error {
 		return func(rows *sql.Rows) error {
 			mint, units, err := scanAmount(rows)
@@ -58,6 +61,9 @@ func readTotals(tx *session, window ledger.Window) (ledger.Totals, error) {
 		return totals, err
 	}
 	if err := readReserved(tx, window, totals); err != nil {
+		return totals, err
+	}
+	if err := readPaid(tx, window, totals); err != nil {
 		return totals, err
 	}
 	if err := tx.each(func(rows *sql.Rows) error { return rows.Scan(&totals.Transactions) },
@@ -86,7 +92,7 @@ func readReserved(tx *session, window ledger.Window, totals ledger.Totals) error
 		if err != nil {
 			return err
 		}
-		mint, err := mintOf(key)
+		mint, err := keyOf(key)
 		if err != nil {
 			return err
 		}
@@ -137,7 +143,7 @@ func scanAmount(rows *sql.Rows) (solana.PublicKey, amount.Units, error) {
 	if err := rows.Scan(&key, &raw); err != nil {
 		return solana.PublicKey{}, 0, fmt.Errorf("read sum: %w", err)
 	}
-	mint, err := mintOf(key)
+	mint, err := keyOf(key)
 	if err != nil {
 		return solana.PublicKey{}, 0, err
 	}
@@ -145,10 +151,10 @@ func scanAmount(rows *sql.Rows) (solana.PublicKey, amount.Units, error) {
 	return mint, amount.Units(units), err
 }
 
-func mintOf(raw []byte) (solana.PublicKey, error) {
+func keyOf(raw []byte) (solana.PublicKey, error) {
 	mint, err := solana.PublicKeyFromBytes(raw)
 	if err != nil {
-		return solana.PublicKey{}, locked("a stored mint cannot be read", err)
+		return solana.PublicKey{}, locked("a stored address cannot be read", err)
 	}
 	return mint, nil
 }

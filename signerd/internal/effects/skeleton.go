@@ -1,0 +1,82 @@
+package effects
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"countersign/shared/untrusted"
+)
+
+// skeleton folds a name to what a person sees at a glance: compatibility forms
+// (full width, mathematical, circled) become plain letters, case and accents
+// go, letters of other scripts and digits that look like a Latin letter become
+// that letter, and what is neither letter nor digit is left out. Two names that
+// fold to the same text are taken for each other. The table holds the capital
+// and small letters of Cyrillic, Greek, Armenian and Cherokee that common fonts
+// draw like Latin ones; it is smaller than Unicode's list of confusables, which
+// no library in this module carries.
+func skeleton(text string) string {
+	text = untrusted.Clean(text, untrusted.Name).Display()
+	text = norm.NFKD.String(text)
+	var out strings.Builder
+	for _, r := range text {
+		// Before the case is folded: a capital can look like another letter
+		// than its small form does.
+		if like, ok := lookAlikes[r]; ok {
+			r = like
+		}
+		r = unicode.ToLower(unicode.ToUpper(r))
+		if like, ok := lookAlikes[r]; ok {
+			r = like
+		}
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			out.WriteRune(r)
+		}
+	}
+	return pairs.Replace(out.String())
+}
+
+// pairs are two letters that together look like one.
+var pairs = strings.NewReplacer("rn", "m", "vv", "w", "cl", "d")
+
+// lookAlikes maps a character to the small Latin letter that it looks like.
+var lookAlikes = invert(map[rune]string{
+	'a': "\u0430\u0410\u03b1\u0391\u0251\u13aa@4",
+	'b': "\u0412\u0392\u0432\u042c\u044c\u13f48",
+	'c': "\u0441\u0421\u03f2\u03f9\u13df\u00a2",
+	'd': "\u0501\u0500\u13e7\u13a0",
+	'e': "\u0435\u0415\u0395\u03b5\u0454\u0404\u13ac\u20ac3",
+	'f': "\u0192\u03dc",
+	'g': "\u0261\u13c0\u050d\u050c69",
+	'h': "\u041d\u0397\u043d\u04bb\u04ba\u13bb\u0570",
+	'j': "\u0458\u0408\u13ab\u037f",
+	'k': "\u043a\u041a\u039a\u03ba\u13e6",
+	// The small l, the capital I, the digit 1 and the bar are one stroke.
+	'l': "iI1|!\u0456\u0406\u0399\u03b9\u0131\u04cf\u04c0\u13de\u217c",
+	'm': "\u041c\u039c\u043c\u03fa\u13b7",
+	'n': "\u039d\u0578\u057c\u03b7",
+	'o': "0\u043e\u041e\u03bf\u039f\u0585\u0555\u03c3\u00f8\u00d8",
+	'p': "\u0440\u0420\u03c1\u03a1\u13e2",
+	'q': "\u051b\u051a\u0566",
+	'r': "\u0433\u13a1\u13d2",
+	's': "\u0455\u0405\u13da\u054f$5",
+	't': "\u0442\u0422\u03a4\u03c4\u13a2\u20ae7",
+	'u': "\u057d\u054d\u03c5\u0446",
+	'v': "\u0475\u0474\u03bd\u13d9",
+	'w': "\u051d\u051c\u0461\u0460\u13b3\u03c9",
+	'x': "\u0445\u0425\u03a7\u03c7\u00d7",
+	'y': "\u0443\u0423\u03a5\u03b3\u04af\u04ae\u00a5",
+	'z': "\u0396\u13c3\u01622",
+})
+
+func invert(table map[rune]string) map[rune]rune {
+	inverted := make(map[rune]rune)
+	for letter, likes := range table {
+		for _, like := range likes {
+			inverted[like] = letter
+		}
+	}
+	return inverted
+}

@@ -1,0 +1,125 @@
+// Package stated holds mcpd to its word. A proposal comes with the tool call
+// that it claims to serve: that text is what the audit log keeps and what a
+// person approves. Check refuses a proposal whose bounds say anything else, so
+// that a compromised mcpd cannot have "0.01" approved and 0.1 paid.
+//
+// flow calls it before anything is judged. It is pure, and promises that a
+// text it lets through has exactly one reading: RFC 8785 canonical JSON of a
+// known tool's arguments, normalised.
+package stated
+
+import (
+	"countersign/shared/amount"
+	"countersign/shared/fault"
+	"countersign/shared/solana"
+	"countersign/signerd/internal/effects"
+)
+
+// The tools that may ask for a signature.
+const (
+	toolTrade    = "bags_execute_trade"
+	toolClaim    = "bags_claim_fees"
+	toolTransfer = "solana_transfer"
+)
+
+// Decimals says how many digits behind the point a mint has, if it is known.
+// It is not asked about SOL.
+type Decimals = func(mint solana.PublicKey) (uint8, bool)
+
+// Check returns an IntentMismatch fault unless tool and arguments say what flow
+// and bounds do: what leaves and how much of it, what must arrive, who is paid.
+// Fees, rent and the least amount that arrives are no part of a tool call.
+func Check(tool, arguments string, flow effects.Flow, bounds effects.Bounds, decimals Decimals) error {
+	switch tool {
+	case toolTrade:
+		return checkTrade(arguments, flow, bounds, decimals)
+	case toolClaim:
+		return checkClaim(arguments, flow, bounds)
+	case toolTransfer:
+		return checkTransfer(arguments, flow, bounds, decimals)
+	}
+	return mismatch("the signer knows no tool of that name that may ask for a signature")
+}
+
+func mismatch(format string, args ...any) error {
+	return fault.New(fault.IntentMismatch, "the proposal is not what its tool call says: "+format, args...)
+}
+
+func checkTrade(arguments string, flow effects.Flow, bounds effects.Bounds, decimals Decimals) error {
+	stated, err := readTrade(arguments)
+	if err != nil {
+		return err
+	}
+	if flow != effects.Swap {
+		return mismatch("a trade is proposed as a %s", flow)
+	}
+	if len(bounds.Recipients) != 0 {
+		return mismatch("a trade pays nobody else")
+	}
+	if len(bounds.MinIn) != 1 || bounds.MinIn[stated.output] == 0 {
+		return mismatch("something else is bought than %s", name(stated.output))
+	}
+	return checkOut(bounds, stated.input, stated.amount, decimals)
+}
+
+func checkClaim(arguments string, flow effects.Flow, bounds effects.Bounds) error {
+	if err := checkMints(arguments); err != nil {
+		return err
+	}
+	switch {
+	case flow != effects.Claim:
+		return mismatch("a claim is proposed as a %s", flow)
+	case len(bounds.MaxOut) != 0:
+		return mismatch("a claim gives nothing away")
+	case len(bounds.Recipients) != 0:
+		return mismatch("a claim pays nobody else")
+	case len(bounds.MinIn) != 1 || bounds.MinIn[amount.SOL] == 0:
+		return mismatch("a claim brings SOL")
+	}
+	return nil
+}
+
+func checkTransfer(arguments string, flow effects.Flow, bounds effects.Bounds, decimals Decimals) error {
+	stated, err := readTransfer(arguments)
+	if err != nil {
+		return err
+	}
+	switch {
+	case flow != effects.Transfer:
+		return mismatch("a transfer is proposed as a %s", flow)
+	case len(bounds.Recipients) != 1 || bounds.Recipients[0] != stated.to:
+		return mismatch("somebody else is paid than %s", stated.to)
+	case len(bounds.MinIn) != 0:
+		return mismatch("a transfer brings nothing")
+	case len(bounds.Programs) != 0:
+		return mismatch("a transfer calls no other programs")
+	}
+	return checkOut(bounds, stated.mint, stated.amount, decimals)
+}
+
+// checkOut demands that exactly the stated amount may leave, of that asset and
+// of no other.
+func checkOut(bounds effects.Bounds, asset solana.PublicKey, text string, decimals Decimals) error {
+	digits, known := uint8(amount.SOLDecimals), true
+	if asset != amount.SOL {
+		digits, known = decimals(asset)
+	}
+	if !known {
+		return mismatch("the decimals of %s are not known", asset)
+	}
+	units, err := amount.ParseDecimal(text, digits)
+	if err != nil || units == 0 || units.Decimal(digits) != text {
+		return mismatch("the stated amount is no amount of %s in its shortest form", name(asset))
+	}
+	if out, named := bounds.MaxOut[asset]; len(bounds.MaxOut) != 1 || !named || out != units {
+		return mismatch("something else may leave than %s %s", text, name(asset))
+	}
+	return nil
+}
+
+func name(asset solana.PublicKey) string {
+	if asset == amount.SOL {
+		return "SOL"
+	}
+	return asset.String()
+}
