@@ -132,9 +132,11 @@ func (w *world) start() {
 	w.t.Cleanup(w.flow.Close)
 }
 
-// transfer is the wire form of a System transfer with a fresh blockhash.
+// transfer is the wire form of a System transfer with a fresh blockhash. A block
+// is let pass first: two equal transfers of one block are one transaction.
 func (w *world) transfer(units uint64) []byte {
 	w.t.Helper()
+	check(w.t, w.net.Advance(w.t.Context(), 1))
 	data := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, 2), units)
 	message := solana.Message{
 		RequiredSignatures: 1, ReadonlyUnsigned: 1, Blockhash: w.blockhash(),
