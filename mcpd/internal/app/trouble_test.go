@@ -217,3 +217,23 @@ func TestSellingWhatIsNotThereAsksForNoPrice(t *testing.T) {
 		t.Error("the Bags API was asked")
 	}
 }
+
+// The library reads an id that is a number as a float, and would echo another.
+func TestAnswersCarryTheIDAsItWasSent(t *testing.T) {
+	world := worldtest.New(t)
+	c := start(t, world, "", "")
+	for _, id := range []string{"100000000000000000000000001", "9007199254740993", "-7", `"a \u0041"`} {
+		for _, request := range []string{
+			`"method":"tools/list"`,
+			`"method":"no/such"`,
+			`"method":"tools/call","params":{"name":"wallet_overview","arguments":{}}`,
+			`"method":"tools/call","params":{"name":"wallet_overview","arguments":{"x":1}}`,
+		} {
+			c.send(`{"jsonrpc":"2.0","id":` + id + `,` + request + `}`)
+			got, _ := c.receive()
+			if string(got.ID) != id {
+				t.Errorf("%s under %s is answered under %s", request, id, got.ID)
+			}
+		}
+	}
+}

@@ -21,14 +21,17 @@ type MintInfo struct {
 
 	// What Token-2022 extensions do to a holder. FeeBasisPoints is the higher
 	// of the present and the coming fee, which Fees are.
-	FeeBasisPoints    uint16
-	Fees              [2]TransferFee
-	Hook              bool
-	PermanentDelegate bool
-	DefaultFrozen     bool
-	NonTransferable   bool
-	Pausable, Paused  bool
-	Confidential      bool
+	FeeBasisPoints uint16
+	Fees           [2]TransferFee
+	Hook           bool
+	// HookLater and FeeLater are true where there is none now, and somebody may
+	// still switch it on.
+	HookLater, FeeLater bool
+	PermanentDelegate   bool
+	DefaultFrozen       bool
+	NonTransferable     bool
+	Pausable, Paused    bool
+	Confidential        bool
 	// Name is what the mint itself says that it is called.
 	Name TokenName
 }
@@ -126,6 +129,7 @@ func (m *MintInfo) apply(e extension) bool {
 			m.Fees[i] = TransferFee{Most: units(e.value[at:]), BasisPoints: binary.LittleEndian.Uint16(e.value[at+8:])}
 			m.FeeBasisPoints = max(m.FeeBasisPoints, m.Fees[i].BasisPoints)
 		}
+		m.FeeLater = m.FeeBasisPoints == 0 && solana.PublicKey(e.value[:32]) != solana.PublicKey{}
 		m.AccountSize += entry(8)
 	case extConfidentialTransfer:
 		m.Confidential = true
@@ -138,6 +142,7 @@ func (m *MintInfo) apply(e extension) bool {
 		m.PermanentDelegate = len(e.value) != 32 || solana.PublicKey(e.value) != solana.PublicKey{}
 	case extTransferHook:
 		m.Hook = len(e.value) != 64 || solana.PublicKey(e.value[32:]) != solana.PublicKey{}
+		m.HookLater = !m.Hook && solana.PublicKey(e.value[:32]) != solana.PublicKey{}
 		m.AccountSize += entry(1)
 	case extTokenMetadata:
 		// Update authority and mint stand before the texts.

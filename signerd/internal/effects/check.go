@@ -242,6 +242,8 @@ func (d *Draft) inspectMints() {
 			{mint.PermanentDelegate, PermanentDelegate, "can be taken back by its maker at any time"},
 			{mint.Pausable, Pausable, "can be paused by its maker"},
 			{mint.Hook, TransferHook, "runs its maker's program at every transfer"},
+			{mint.HookLater, TransferHook, "can be made to run its maker's program at every transfer, which may then refuse every sale"},
+			{mint.FeeLater, TransferFee, "can be made to charge a fee at every transfer"},
 			{mint.FeeBasisPoints > 0, TransferFee, fmt.Sprintf("charges a fee of %d hundredths of a percent at every transfer", mint.FeeBasisPoints)},
 			{mint.Confidential, Confidential, "can hide amounts"},
 		} {

@@ -213,7 +213,7 @@ func (d *Draft) tokenClose(i decode.Instruction) error {
 	own, ours := d.touch(i.From)
 	switch {
 	case !ours && d.signs(i):
-		return refuse(i, "it closes an account that is not the wallet's")
+		return refuse(i, "it closes an account that is not, or not yet, the wallet's")
 	case !ours:
 		return nil
 	case i.To != d.wallet:

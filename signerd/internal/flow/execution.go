@@ -235,7 +235,8 @@ func (e *execution) send(ctx context.Context, i int, judged judge.Judged, reserv
 }
 
 // wordGuard says in words that it was our own guard that made a transaction
-// fail on chain, and what it found.
+// fail on chain, or in the eyes of a node that would not send it, and what it
+// found.
 func wordGuard(result *submit.Result, judged judge.Judged) {
 	if result.Err == nil {
 		return
@@ -244,8 +245,9 @@ func wordGuard(result *submit.Result, judged judge.Judged) {
 	if !isGuard {
 		return
 	}
-	result.Err.Text = "the guard found that " + meaning + ", and the chain undid the whole transaction"
+	result.Err.Text = "the guard would find that " + meaning + ", and the chain would undo the whole transaction"
 	if result.Outcome == submit.LandedFailed {
+		result.Err.Text = "the guard found that " + meaning + ", and the chain undid the whole transaction"
 		result.Fault = fault.New(fault.FailedOnChain, "the transaction landed and failed on chain, so only its fee was spent: %s", result.Err.Text)
 	}
 }

@@ -99,8 +99,8 @@ func FromContext(ctx context.Context) (Identity, bool) {
 
 const (
 	// maxRequest is above the largest honest request: a batch of forty
-	// transactions of 1,232 bytes with its intent.
-	maxRequest = 64 << 10
+	// transactions of 4,096 bytes, the longest that v1 allows, with its intent.
+	maxRequest = 40*4096 + 32<<10
 	// maxStreams bounds what one connection can have under way.
 	maxStreams = 64
 	// handshakeTime bounds how long a connection may take to say what it is.

@@ -164,7 +164,7 @@ func TestRefuseForeignServer(t *testing.T) {
 func TestRefuseLargeRequest(t *testing.T) {
 	path, _ := serve(t, us)
 	client := signerv1.NewSignerServiceClient(connect(t, path, us))
-	_, err := client.GetReceipt(t.Context(), &signerv1.GetReceiptRequest{Key: &signerv1.GetReceiptRequest_Code{Code: strings.Repeat("x", 64<<10)}})
+	_, err := client.GetReceipt(t.Context(), &signerv1.GetReceiptRequest{Key: &signerv1.GetReceiptRequest_Code{Code: strings.Repeat("x", 256<<10)}})
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}

@@ -1,6 +1,7 @@
 package recipients
 
 import (
+	"slices"
 	"strings"
 
 	"countersign/shared/fault"
@@ -60,12 +61,9 @@ var wellKnown = []solana.PublicKey{
 
 // checkAddress refuses what no person holds the key of.
 func (b *Book) checkAddress(address solana.PublicKey) error {
-	for _, known := range wellKnown {
-		if address == known {
-			return fault.New(fault.InvalidArguments, "%s is a program or a mint, not a wallet; what is sent there is lost", address)
-		}
-	}
 	switch {
+	case slices.Contains(wellKnown, address):
+		return fault.New(fault.InvalidArguments, "%s is a program or a mint, not a wallet; what is sent there is lost", address)
 	case address == b.wallet:
 		return fault.New(fault.InvalidArguments, "this is the address of the signer's own wallet")
 	case !address.OnCurve():

@@ -69,12 +69,12 @@ func TestCheckAcceptsWhatIsStated(t *testing.T) {
 }
 
 func TestCheckRefusesWhatIsNotStated(t *testing.T) {
-	swap := func(old, new string) func(*proposal) {
+	swap := func(old, other string) func(*proposal) {
 		return func(p *proposal) {
 			if !strings.Contains(p.arguments, old) {
 				panic(old)
 			}
-			p.arguments = strings.Replace(p.arguments, old, new, 1)
+			p.arguments = strings.Replace(p.arguments, old, other, 1)
 		}
 	}
 	for name, c := range map[string]struct {

@@ -25,9 +25,11 @@ type meta struct {
 }
 
 type tokenBalance struct {
-	Mint   solana.PublicKey `json:"mint"`
-	Owner  solana.PublicKey `json:"owner"`
-	Amount struct {
+	// Account is the place of the token account among the accounts of the transaction.
+	Account int              `json:"accountIndex"`
+	Mint    solana.PublicKey `json:"mint"`
+	Owner   solana.PublicKey `json:"owner"`
+	Amount  struct {
 		Amount   string `json:"amount"`
 		Decimals uint8  `json:"decimals"`
 	} `json:"uiTokenAmount"`
@@ -146,7 +148,9 @@ func of(list []Change, asset Change) Change {
 }
 
 // changesOf adds up what the wallet had before and after. Wrapped SOL of the
-// wallet is SOL. A gain and a loss of one asset are one change: the wallet's.
+// wallet is SOL, and so is what lies in a token account that it keeps: lamports
+// beyond the rent can be taken from there. A gain and a loss of one asset are one
+// change: the wallet's.
 func changesOf(raw []byte, wallet solana.PublicKey, m meta) []Change {
 	tx, err := solana.ParseTransaction(raw)
 	if err != nil {
@@ -163,6 +167,9 @@ func changesOf(raw []byte, wallet solana.PublicKey, m meta) []Change {
 	if !addTokens(before, decimals, wallet, m.PreTokenBalances) || !addTokens(after, decimals, wallet, m.PostTokenBalances) {
 		return nil
 	}
+	if !addKept(before, after, wallet, m) {
+		return nil
+	}
 	var changes []Change
 	for mint, digits := range decimals {
 		change := Change{Mint: mint, Decimals: digits, Out: before[mint].Less(after[mint]), In: after[mint].Less(before[mint])}
@@ -172,6 +179,43 @@ func changesOf(raw []byte, wallet solana.PublicKey, m meta) []Change {
 	}
 	slices.SortFunc(changes, func(x, y Change) int { return x.Mint.Compare(y.Mint) })
 	return changes
+}
+
+// addKept adds the lamports of the wallet's token accounts that are there before
+// and after, less what they hold as wrapped SOL, which is counted already. The
+// rent of an account that is opened or closed is not among them: it goes from the
+// wallet, or comes to it.
+func addKept(before, after map[solana.PublicKey]amount.Units, wallet solana.PublicKey, m meta) bool {
+	for _, pre := range m.PreTokenBalances {
+		kept := slices.IndexFunc(m.PostTokenBalances, func(post tokenBalance) bool {
+			return post.Account == pre.Account && post.Owner == wallet && post.Mint == pre.Mint
+		})
+		if pre.Owner != wallet || kept < 0 {
+			continue
+		}
+		if !addBehind(before, pre, m.PreBalances) || !addBehind(after, m.PostTokenBalances[kept], m.PostBalances) {
+			return false
+		}
+	}
+	return true
+}
+
+// addBehind adds the lamports of one token account that are not wrapped SOL.
+func addBehind(total map[solana.PublicKey]amount.Units, account tokenBalance, lamports []uint64) bool {
+	if account.Account < 0 || account.Account >= len(lamports) {
+		return false
+	}
+	behind := amount.Units(lamports[account.Account])
+	if account.Mint == solana.WrappedSOL {
+		units, err := strconv.ParseUint(account.Amount.Amount, 10, 64)
+		if err != nil {
+			return false
+		}
+		behind = behind.Less(amount.Units(units))
+	}
+	sum, err := amount.Sum(total[amount.SOL], behind)
+	total[amount.SOL] = sum
+	return err == nil
 }
 
 func addTokens(total map[solana.PublicKey]amount.Units, decimals map[solana.PublicKey]uint8, wallet solana.PublicKey, balances []tokenBalance) bool {

@@ -295,6 +295,11 @@ func TestPreflightStopsWhatItSees(t *testing.T) {
 	if receipt.Outcome != flow.NothingSent && receipt.Outcome != flow.Unknown {
 		t.Errorf("outcome %s, fault %+v", receipt.Outcome, receipt.Fault)
 	}
+	for _, transaction := range receipt.Transactions {
+		if transaction.Error != nil && strings.Contains(transaction.Error.Text, "undid") {
+			t.Errorf("the chain undid nothing, and the receipt says %q", transaction.Error.Text)
+		}
+	}
 	if changes := observer.Diff(before, s.belongings()); len(changes) > 0 || s.history() != sent {
 		t.Errorf("nothing was sent, and yet: %v, %d more transactions", changes, s.history()-sent)
 	}
