@@ -93,7 +93,7 @@ func (c *console) explain(ctx context.Context, f explainFlags) error {
 	if err != nil {
 		return err
 	}
-	client, err := chain.New(cfg.Network.RPC, rpcTimeout)
+	client, err := chain.New(cfg.Network.RPC, chain.Options{Timeout: rpcTimeout, MustAnswer: cfg.Network.MustAnswer})
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	}
 	defer state.close(logger)
 	warnAbout(ctx, logger, rules)
-	nodes, err := chain.New(cfg.Network.RPC, rpcTimeout)
+	nodes, err := chain.New(cfg.Network.RPC, chain.Options{Timeout: rpcTimeout, MustAnswer: cfg.Network.MustAnswer})
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	}
 	_, genesis := rules.Network()
 	wallet := state.signer.PublicKey()
-	sender, err := submit.New(cfg.Network.RPC, submit.Options{Wallet: wallet, Timeout: rpcTimeout})
+	sender, err := submit.New(cfg.Network.RPC, submit.Options{Wallet: wallet, Timeout: rpcTimeout, MustAnswer: cfg.Network.MustAnswer})
 	if err != nil {
 		return err
 	}

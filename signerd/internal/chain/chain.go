@@ -3,13 +3,15 @@
 // and believes an answer only in the exact shape that the method promises.
 //
 // effects, judge, flow and app import it. It promises that an answer
-// that cannot be read is a fault, never a zero, and that no fault holds the
-// address of a node.
+// that cannot be read is a fault, never a zero, that where several nodes are
+// configured the word of one can make a verdict stricter and never looser, and
+// that no fault holds the address of a node.
 package chain
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -22,9 +24,12 @@ import (
 // a fresh blockhash is known.
 const confirmed = "confirmed"
 
-// Client reads from one or several nodes. It is safe for concurrent use.
+// Client reads from one or several nodes, some of which may lie. It is safe for
+// concurrent use.
 type Client struct {
 	nodes []*node
+	// enough is how many of them must answer where money rests on the answer.
+	enough int
 }
 
 // node is one endpoint. It is left out while CheckGenesis could not establish
@@ -34,14 +39,29 @@ type node struct {
 	out atomic.Bool
 }
 
+// Options adjust a client; zero values mean the defaults.
+type Options struct {
+	// Timeout bounds one call, 10 s by default.
+	Timeout time.Duration
+	// MustAnswer is how many nodes must answer a question that money rests on:
+	// all of them by default. With k answers, k-1 nodes may lie in any way.
+	MustAnswer int
+}
+
 // New makes a client of the endpoints, which are asked in this order.
-func New(endpoints []string, timeout time.Duration) (*Client, error) {
+func New(endpoints []string, options Options) (*Client, error) {
 	if len(endpoints) == 0 {
 		return nil, errors.New("no RPC node is configured")
 	}
-	client := &Client{}
+	if options.MustAnswer < 0 || options.MustAnswer > len(endpoints) {
+		return nil, fmt.Errorf("%d RPC nodes are to answer, of %d", options.MustAnswer, len(endpoints))
+	}
+	client := &Client{enough: options.MustAnswer}
+	if client.enough == 0 {
+		client.enough = len(endpoints)
+	}
 	for _, endpoint := range endpoints {
-		rpc, err := jsonrpc.New(endpoint, jsonrpc.Options{Timeout: timeout})
+		rpc, err := jsonrpc.New(endpoint, jsonrpc.Options{Timeout: options.Timeout})
 		if err != nil {
 			return nil, err
 		}
@@ -50,14 +70,39 @@ func New(endpoints []string, timeout time.Duration) (*Client, error) {
 	return client, nil
 }
 
+// Each is every node as a client of its own, so that what one node says can be
+// judged by itself.
+func (c *Client) Each() []*Client {
+	each := make([]*Client, 0, len(c.nodes))
+	for i := range c.nodes {
+		each = append(each, &Client{nodes: c.nodes[i : i+1], enough: 1})
+	}
+	return each
+}
+
+// Enough fails unless so many of the nodes have answered as must. last is why
+// the latest of the others did not.
+func (c *Client) Enough(answered int, last error) error {
+	if answered >= c.enough {
+		return nil
+	}
+	if len(c.nodes) == 1 && last != nil {
+		return last
+	}
+	short := fault.New(fault.RPCUnavailable,
+		"%d of %d RPC nodes gave an answer that can be used, and signerd needs %d: wait, take a node that is down out of [network] rpc in signerd.toml, or set must_answer there",
+		answered, len(c.nodes), c.enough)
+	if last != nil {
+		short = short.After(fault.From(last).RetryAfter).Because(last)
+	}
+	return short
+}
+
 // ask makes a read call at the first node that answers it well. check judges
 // the answer's shape and may be nil.
 func ask[T any](ctx context.Context, c *Client, method string, params []any, check func(T) error) (T, error) {
-	var last error = fault.New(fault.RPCUnavailable, "no RPC node is known to serve the pinned network")
+	var last error = errOut
 	for _, node := range c.nodes {
-		if node.out.Load() {
-			continue
-		}
 		answer, err := askNode(ctx, node, method, params, check)
 		if err == nil {
 			return answer, nil
@@ -71,18 +116,16 @@ func ask[T any](ctx context.Context, c *Client, method string, params []any, che
 	return zero, last
 }
 
-// askAll collects the answers of all nodes, in their order, and fails if there
-// is none. They are asked at once, so that a slow one costs its own time only.
+// askAll asks all nodes at once, so that a slow one costs its own time only,
+// and collects their answers in order. Fewer than must answer are a fault: a
+// liar could be all that is left.
 func askAll[T any](ctx context.Context, c *Client, method string, params []any, check func(T) error) ([]T, error) {
 	type outcome struct {
 		answer T
 		err    error
 	}
-	var asked []chan outcome
+	asked := make([]chan outcome, 0, len(c.nodes))
 	for _, node := range c.nodes {
-		if node.out.Load() {
-			continue
-		}
 		answered := make(chan outcome, 1)
 		asked = append(asked, answered)
 		go func() {
@@ -91,7 +134,7 @@ func askAll[T any](ctx context.Context, c *Client, method string, params []any, 
 		}()
 	}
 	var answers []T
-	var last error = fault.New(fault.RPCUnavailable, "no RPC node is known to serve the pinned network")
+	var last error
 	for _, answered := range asked {
 		if got := <-answered; got.err != nil {
 			last = got.err
@@ -99,14 +142,20 @@ func askAll[T any](ctx context.Context, c *Client, method string, params []any, 
 			answers = append(answers, got.answer)
 		}
 	}
-	if len(answers) == 0 {
-		return nil, last
+	if err := c.Enough(len(answers), last); err != nil {
+		return nil, err
 	}
 	return answers, nil
 }
 
+// errOut is a node that is not known to serve the pinned network.
+var errOut = fault.New(fault.RPCUnavailable, "no RPC node is known to serve the pinned network")
+
 func askNode[T any](ctx context.Context, n *node, method string, params []any, check func(T) error) (T, error) {
 	var answer T
+	if n.out.Load() {
+		return answer, errOut
+	}
 	if err := n.rpc.Call(ctx, method, params, &answer); err != nil {
 		return answer, jsonrpc.FaultOf(method, err)
 	}
@@ -120,16 +169,16 @@ func askNode[T any](ctx context.Context, n *node, method string, params []any, c
 }
 
 // CheckGenesis asks every node which network it serves. A node of another
-// network is a fault; one that does not answer is left out of every read until
-// it has answered here, and at least one must answer.
+// network is a fault; one that does not answer counts as silent in every read
+// until it has answered here, and enough must answer.
 func (c *Client) CheckGenesis(ctx context.Context, want solana.Hash) error {
 	var silent error
 	answered := 0
 	for _, node := range c.nodes {
-		genesis, err := askNode[string](ctx, node, "getGenesisHash", nil, nil)
-		if err != nil {
+		var genesis string
+		if err := node.rpc.Call(ctx, "getGenesisHash", nil, &genesis); err != nil {
 			node.out.Store(true)
-			silent = err
+			silent = jsonrpc.FaultOf("getGenesisHash", err)
 			continue
 		}
 		if genesis != want.String() {
@@ -139,8 +188,5 @@ func (c *Client) CheckGenesis(ctx context.Context, want solana.Hash) error {
 		node.out.Store(false)
 		answered++
 	}
-	if answered == 0 {
-		return silent
-	}
-	return nil
+	return c.Enough(answered, silent)
 }

@@ -60,11 +60,16 @@ func broken(t *testing.T, status int) *node {
 
 func clientOf(t *testing.T, nodes ...*node) *chain.Client {
 	t.Helper()
+	return clientNeeding(t, 0, nodes...)
+}
+
+func clientNeeding(t *testing.T, mustAnswer int, nodes ...*node) *chain.Client {
+	t.Helper()
 	var addresses []string
 	for _, n := range nodes {
 		addresses = append(addresses, n.URL)
 	}
-	client, err := chain.New(addresses, time.Second)
+	client, err := chain.New(addresses, chain.Options{Timeout: time.Second, MustAnswer: mustAnswer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,22 +132,44 @@ func TestNumbersRefuseNothing(t *testing.T) {
 	}
 }
 
-func TestReadsFailOver(t *testing.T) {
-	good := startNode(t, map[string]string{"getBlockHeight": "42"})
-	client := clientOf(t, broken(t, 503), startNode(t, map[string]string{"getBlockHeight": `"42"`}), good)
-	if height, err := client.BlockHeight(t.Context(), "confirmed"); err != nil || height != 42 {
-		t.Errorf("height %d, %v, want 42 from the third node", height, err)
+// TestReadsNeedEnoughNodes: what money rests on is not believed of fewer nodes
+// than must answer, all by default.
+func TestReadsNeedEnoughNodes(t *testing.T) {
+	height := func() *node { return startNode(t, map[string]string{"getBlockHeight": "42"}) }
+	odd := startNode(t, map[string]string{"getBlockHeight": `"42"`})
+	for name, test := range map[string]struct {
+		must  int
+		nodes []*node
+		reads bool
+	}{
+		"one":                      {0, []*node{height()}, true},
+		"all of three":             {0, []*node{height(), height(), height()}, true},
+		"all, and one is down":     {0, []*node{height(), broken(t, 503), height()}, false},
+		"all, and one is odd":      {0, []*node{height(), odd}, false},
+		"two, and one is down":     {2, []*node{broken(t, 503), height(), height()}, true},
+		"two, and two are down":    {2, []*node{broken(t, 503), height(), odd}, false},
+		"one, and both others odd": {1, []*node{odd, odd, height()}, true},
+	} {
+		got, err := clientNeeding(t, test.must, test.nodes...).BlockHeight(t.Context(), "confirmed")
+		if reads := err == nil && got == 42; reads != test.reads || err != nil && !fault.Is(err, fault.RPCUnavailable) {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
 	}
 	limited := clientOf(t, broken(t, http.StatusTooManyRequests))
 	_, err := limited.BlockHeight(t.Context(), "confirmed")
 	if !fault.Is(err, fault.RPCUnavailable) || fault.From(err).RetryAfter != 7*time.Second {
 		t.Errorf("429: %v, retry after %s", err, fault.From(err).RetryAfter)
 	}
+	for _, must := range []int{-1, 2} {
+		if _, err := chain.New([]string{"http://127.0.0.1:1"}, chain.Options{MustAnswer: must}); err == nil {
+			t.Errorf("%d of one node must answer", must)
+		}
+	}
 }
 
 // TestFaultsHideAddresses: an address may carry an API key.
 func TestFaultsHideAddresses(t *testing.T) {
-	client, err := chain.New([]string{"http://127.0.0.1:1/?api-key=stub_canary"}, time.Second)
+	client, err := chain.New([]string{"http://127.0.0.1:1/?api-key=stub_canary"}, chain.Options{Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +182,7 @@ func TestFaultsHideAddresses(t *testing.T) {
 func TestHighestBalanceAsksEveryNode(t *testing.T) {
 	low := startNode(t, map[string]string{"getBalance": atSlot(1, "5")})
 	high := startNode(t, map[string]string{"getBalance": atSlot(1, "9")})
-	for _, client := range []*chain.Client{clientOf(t, low, high), clientOf(t, high, low), clientOf(t, broken(t, 500), high)} {
+	for _, client := range []*chain.Client{clientOf(t, low, high), clientOf(t, high, low), clientNeeding(t, 1, broken(t, 500), high)} {
 		if got, err := client.HighestBalance(t.Context(), key); err != nil || got != 9 {
 			t.Errorf("highest %d, %v, want 9", got, err)
 		}
@@ -163,13 +190,40 @@ func TestHighestBalanceAsksEveryNode(t *testing.T) {
 }
 
 // TestBlockHeightIsTheHighest: a node that lags would make transactions expire
-// that can still land.
+// that can still land, and one that is far ahead would make them never expire.
 func TestBlockHeightIsTheHighest(t *testing.T) {
-	behind := startNode(t, map[string]string{"getBlockHeight": "100"})
-	ahead := startNode(t, map[string]string{"getBlockHeight": "170"})
-	for _, nodes := range [][]*node{{behind, ahead}, {ahead, behind}, {broken(t, 503), ahead}} {
+	at := func(height string) *node { return startNode(t, map[string]string{"getBlockHeight": height}) }
+	for _, nodes := range [][]*node{{at("100"), at("170")}, {at("170"), at("100")}, {at("170")}} {
 		if got, err := clientOf(t, nodes...).BlockHeight(t.Context(), "confirmed"); err != nil || got != 170 {
 			t.Errorf("height %d, %v, want 170", got, err)
+		}
+	}
+	for _, height := range []string{"251", "18446744073709551615", "8796093022209"} {
+		for _, nodes := range [][]*node{{at("100"), at(height)}, {at(height), at("100")}} {
+			if got, err := clientOf(t, nodes...).LastValidHeight(t.Context()); err == nil {
+				t.Errorf("one node says %s, another 100: %d is believed", height, got)
+			}
+		}
+	}
+	if got, err := clientOf(t, at("18446744073709551615")).LastValidHeight(t.Context()); !fault.Is(err, fault.RPCBadAnswer) {
+		t.Errorf("no chain is that high: %d, %v", got, err)
+	}
+	if got, err := clientOf(t, at("100")).LastValidHeight(t.Context()); err != nil || got != 250 {
+		t.Errorf("last valid height %d, %v, want 250", got, err)
+	}
+}
+
+// TestBlockhashValidForAll: one node that does not know it is enough.
+func TestBlockhashValidForAll(t *testing.T) {
+	says := func(verdict string) *node {
+		return startNode(t, map[string]string{"isBlockhashValid": atSlot(1, verdict)})
+	}
+	for _, test := range []struct {
+		nodes []*node
+		want  bool
+	}{{[]*node{says("true"), says("true")}, true}, {[]*node{says("true"), says("false")}, false}, {[]*node{says("false"), says("true")}, false}} {
+		if got, err := clientOf(t, test.nodes...).BlockhashValid(t.Context(), solana.Hash{1}); err != nil || got != test.want {
+			t.Errorf("valid %v, %v, want %v", got, err, test.want)
 		}
 	}
 }
@@ -195,9 +249,12 @@ func TestCheckGenesisPinsEveryNode(t *testing.T) {
 		t.Errorf("a node of another network: %v", err)
 	}
 	silent := broken(t, 500)
-	client := clientOf(t, silent, ours)
+	if err := clientOf(t, silent, ours).CheckGenesis(t.Context(), want); !fault.Is(err, fault.RPCUnavailable) {
+		t.Errorf("both must answer, and one does not: %v", err)
+	}
+	client := clientNeeding(t, 1, silent, ours)
 	if err := client.CheckGenesis(t.Context(), want); err != nil {
-		t.Fatalf("one node answers: %v", err)
+		t.Fatalf("one must answer, and does: %v", err)
 	}
 	before := silent.calls.Load()
 	if height, err := client.BlockHeight(t.Context(), "confirmed"); err != nil || height != 1 {

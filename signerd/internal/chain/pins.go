@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"countersign/shared/fault"
 	"countersign/shared/jsonrpc"
@@ -36,8 +35,8 @@ const (
 	loaderHeader      = 45
 )
 
-// CheckPins refuses programs that are not as they were pinned. Every node that
-// answers is asked: one that shows another program than the pinned one is
+// CheckPins refuses programs that are not as they were pinned. Every node is
+// asked: one that shows another program than the pinned one is
 // enough to refuse, since a deployment that only some have seen is on its way.
 func (c *Client) CheckPins(ctx context.Context, programs []solana.PublicKey, pins map[solana.PublicKey]Pin) error {
 	for _, program := range programs {
@@ -152,5 +151,5 @@ func (c *Client) everywhere(ctx context.Context, key solana.PublicKey, slice map
 			shown = append(shown, nil)
 		}
 	}
-	return slices.Clip(shown), nil
+	return shown, nil
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"countersign/shared/amount"
+	"countersign/shared/fault"
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
 )
@@ -125,9 +127,9 @@ func checkMany(keys []solana.PublicKey) func(manyAccounts) error {
 	}
 }
 
-// HighestBalance is the largest balance that any answering node reports. A
-// guard's floor rests on it, so that a node that hides money cannot lower the
-// floor while another tells the truth.
+// HighestBalance is the largest balance that any node reports. A guard's floor
+// rests on it, so that a node that hides money cannot lower the floor while
+// another tells the truth.
 func (c *Client) HighestBalance(ctx context.Context, key solana.PublicKey) (amount.Units, error) {
 	type answer = contextual[*uint64]
 	answers, err := askAll(ctx, c, "getBalance", []any{key, map[string]any{"commitment": confirmed}}, func(a answer) error {
@@ -147,7 +149,7 @@ func (c *Client) HighestBalance(ctx context.Context, key solana.PublicKey) (amou
 	return highest, nil
 }
 
-// HighestTokens is, for each key that any answering node shows as a token
+// HighestTokens is, for each key that any node shows as a token
 // account of owner, the largest amount that any reports.
 func (c *Client) HighestTokens(ctx context.Context, owner solana.PublicKey, keys []solana.PublicKey) (map[solana.PublicKey]amount.Units, error) {
 	highest := make(map[solana.PublicKey]amount.Units, len(keys))
@@ -187,11 +189,12 @@ func (c *Client) RentExempt(ctx context.Context, size int) (amount.Units, error)
 	return amount.Units(*lamports), nil
 }
 
-// BlockhashValid asks whether the network still takes this blockhash. On
-// another network it is unknown, and so not valid.
+// BlockhashValid asks whether the network still takes this blockhash: every
+// node that answers must think so. On another network it is unknown, and so not
+// valid.
 func (c *Client) BlockhashValid(ctx context.Context, blockhash solana.Hash) (bool, error) {
 	type answer = contextual[*bool]
-	valid, err := ask(ctx, c, "isBlockhashValid", []any{blockhash, map[string]any{"commitment": confirmed}}, func(a answer) error {
+	answers, err := askAll(ctx, c, "isBlockhashValid", []any{blockhash, map[string]any{"commitment": confirmed}}, func(a answer) error {
 		if a.Value == nil {
 			return errors.New("no verdict in the answer")
 		}
@@ -201,16 +204,27 @@ func (c *Client) BlockhashValid(ctx context.Context, blockhash solana.Hash) (boo
 	if err != nil {
 		return false, err
 	}
-	return *valid.Value, nil
+	return !slices.ContainsFunc(answers, func(a answer) bool { return !*a.Value }), nil
 }
 
-// BlockHeight is the highest block height that any answering node reports at a
+// LastValidHeight is the last block height at which a transaction can land whose
+// blockhash is valid now, or was before: that one is at most as old as now.
+func (c *Client) LastValidHeight(ctx context.Context) (uint64, error) {
+	height, err := c.BlockHeight(ctx, confirmed)
+	if err != nil {
+		return 0, err
+	}
+	return height + solana.BlockhashLifetime, nil // Of maxHeight at most, so this cannot overflow.
+}
+
+// BlockHeight is the highest block height that any node reports at a
 // commitment. What is counted from it, such as the last height at which a
 // transaction can land, must not be too low: one that is thought to have expired
-// could still land.
+// could still land. Nor may it be far too high, or it would never be thought so:
+// nodes that are further apart than a blockhash lives are not believed.
 func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, error) {
-	heights, err := askAll(ctx, c, "getBlockHeight", []any{map[string]any{"commitment": commitment}}, func(n *uint64) error {
-		if n == nil {
+	heights, err := askAll(ctx, c, methodHeight, []any{map[string]any{"commitment": commitment}}, func(n *uint64) error {
+		if n == nil || *n > maxHeight {
 			return errors.New("no height in the answer")
 		}
 		return nil
@@ -218,9 +232,18 @@ func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, er
 	if err != nil {
 		return 0, err
 	}
-	highest := uint64(0)
+	lowest, highest := *heights[0], *heights[0]
 	for _, height := range heights {
-		highest = max(highest, *height)
+		lowest, highest = min(lowest, *height), max(highest, *height)
+	}
+	if highest-lowest > solana.BlockhashLifetime {
+		return 0, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about the block height, by %d blocks: one of them is far behind, or lies; take it out of [network] rpc in signerd.toml", highest-lowest)
 	}
 	return highest, nil
 }
+
+const (
+	methodHeight = "getBlockHeight"
+	// maxHeight is more blocks than a chain makes in a hundred thousand years.
+	maxHeight = 1 << 43
+)

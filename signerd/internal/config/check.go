@@ -44,7 +44,7 @@ func (c *checker) config(f file) Config {
 		StateDir:   c.path("state_dir", f.StateDir, defaultStateDir()),
 		PolicyFile: c.path("policy_file", f.PolicyFile, "policy.toml"),
 		Key:        Key{Name: c.keyName(f.Key.Name)},
-		Network:    Network{RPC: c.nodes(f.Network.RPC)},
+		Network:    Network{RPC: c.nodes(f.Network.RPC), MustAnswer: c.mustAnswer(f.Network.RPC, f.Network.MustAnswer)},
 		Log:        c.log(f.Log.Level),
 	}
 	cfg.Keyring = c.keyring(f)
@@ -101,6 +101,17 @@ func (c *checker) keyring(f file) Keyring {
 		k.Timeout = timeout
 	}
 	return k
+}
+
+// mustAnswer is 0 where the file is silent, which means all.
+func (c *checker) mustAnswer(nodes *[]string, value *int) int {
+	if value == nil || nodes == nil {
+		return 0
+	}
+	if *value < 1 || *value > len(*nodes) {
+		c.blame("network.must_answer", "must be from 1 to %d, the number of addresses in rpc", len(*nodes))
+	}
+	return *value
 }
 
 func (c *checker) nodes(value *[]string) []string {

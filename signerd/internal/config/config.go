@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +46,12 @@ type Keyring struct {
 }
 
 // Network lists the RPC nodes. Which network they must serve is the policy's.
-type Network struct{ RPC []string }
+type Network struct {
+	RPC []string
+	// MustAnswer is how many of them must answer where money rests on it; 0
+	// means all.
+	MustAnswer int
+}
 
 // Sockets says where we listen and who may connect.
 type Sockets struct {
@@ -94,7 +100,8 @@ type file struct {
 		Timeout        *string `toml:"timeout"`
 	} `toml:"keyring"`
 	Network struct {
-		RPC *[]string `toml:"rpc"`
+		RPC        *[]string `toml:"rpc"`
+		MustAnswer *int      `toml:"must_answer"`
 	} `toml:"network"`
 	Sockets struct {
 		Dir          *string   `toml:"dir"`
@@ -207,12 +214,14 @@ func Default(t Template) []byte {
 	line(true, "backend", quote(orElse(t.Backend, DefaultBackend())))
 	line(t.PassphraseFile != "", "passphrase_file", quote(orElse(t.PassphraseFile, defaultPassphrase)))
 	line(false, "timeout", quote(defaultTimeout.String()))
-	out.WriteString("\n[network]\n# The first that answers is used to send; all are asked for balances and outcomes.\n")
+	out.WriteString("\n[network]\n# All are asked, and where they differ the strictest counts. must_answer is how\n" +
+		"# many of them must answer, all by default: one less than that may lie.\n")
 	quoted := make([]string, 0, len(t.RPC))
 	for _, address := range t.RPC {
 		quoted = append(quoted, quote(address))
 	}
 	line(true, "rpc", "["+strings.Join(quoted, ", ")+"]")
+	line(false, "must_answer", strconv.Itoa(len(t.RPC)))
 	out.WriteString("\n[sockets]\n# Accounts that may connect; our own if not set.\n")
 	line(t.SocketDir != "", "dir", quote(orElse(t.SocketDir, "/run/countersign")))
 	line(false, "agent_uids", "[1000]")

@@ -125,7 +125,7 @@ func TestOverrideByEnvironment(t *testing.T) {
 	environment := []string{
 		"COUNTERSIGN_SIGNERD_STATE_DIR=/s", "COUNTERSIGN_SIGNERD_POLICY_FILE=/p", "COUNTERSIGN_SIGNERD_KEY_NAME=k",
 		"COUNTERSIGN_SIGNERD_KEYRING_BACKEND=file", "COUNTERSIGN_SIGNERD_KEYRING_PASSPHRASE_FILE=/pass", "COUNTERSIGN_SIGNERD_KEYRING_TIMEOUT=9s",
-		"COUNTERSIGN_SIGNERD_NETWORK_RPC=https://a,https://b", "COUNTERSIGN_SIGNERD_SOCKETS_DIR=/r",
+		"COUNTERSIGN_SIGNERD_NETWORK_RPC=https://a,https://b", "COUNTERSIGN_SIGNERD_NETWORK_MUST_ANSWER=1", "COUNTERSIGN_SIGNERD_SOCKETS_DIR=/r",
 		"COUNTERSIGN_SIGNERD_SOCKETS_AGENT_UIDS=1,2", "COUNTERSIGN_SIGNERD_SOCKETS_OPERATOR_UIDS=3", "COUNTERSIGN_SIGNERD_LOG_LEVEL=error",
 		"COUNTERSIGN_MCPD_WHATEVER=x",
 	}
@@ -138,7 +138,7 @@ func TestOverrideByEnvironment(t *testing.T) {
 	}
 	want := Config{
 		StateDir: "/s", PolicyFile: "/p", Key: Key{"k"}, Keyring: Keyring{Backend: "file", PassphraseFile: "/pass", Timeout: 9 * time.Second},
-		Network: Network{RPC: []string{"https://a", "https://b"}},
+		Network: Network{RPC: []string{"https://a", "https://b"}, MustAnswer: 1},
 		Sockets: Sockets{Dir: "/r", AgentUIDs: []uint32{1, 2}, OperatorUIDs: []uint32{3}}, Log: Log{Level: slog.LevelError},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -153,6 +153,9 @@ func TestRefuseWrongEnvironment(t *testing.T) {
 		"COUNTERSIGN_SIGNERD_key_name=x":             "overrides no key",
 		"COUNTERSIGN_SIGNERD_SOCKETS_AGENT_UIDS=me":  "account numbers",
 		"COUNTERSIGN_SIGNERD_SOCKETS_AGENT_UIDS=":    "account numbers",
+		"COUNTERSIGN_SIGNERD_NETWORK_MUST_ANSWER=x":  "must be a whole number",
+		"COUNTERSIGN_SIGNERD_NETWORK_MUST_ANSWER=0":  "must be from 1 to 1",
+		"COUNTERSIGN_SIGNERD_NETWORK_MUST_ANSWER=2":  "must be from 1 to 1",
 		"COUNTERSIGN_SIGNERD_LOG_LEVEL=loud":         "environment variable COUNTERSIGN_SIGNERD_LOG_LEVEL sets log.level",
 		"COUNTERSIGN_SIGNERD_NETWORK_RPC=http://a.b": "environment variable COUNTERSIGN_SIGNERD_NETWORK_RPC sets network.rpc",
 	} {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -27,6 +28,7 @@ var variables = map[string]struct {
 	"KEYRING_PASSPHRASE_FILE": {"keyring.passphrase_file", text(func(f *file) **string { return &f.Keyring.PassphraseFile })},
 	"KEYRING_TIMEOUT":         {"keyring.timeout", text(func(f *file) **string { return &f.Keyring.Timeout })},
 	"NETWORK_RPC":             {"network.rpc", texts(func(f *file) **[]string { return &f.Network.RPC })},
+	"NETWORK_MUST_ANSWER":     {"network.must_answer", number(func(f *file) **int { return &f.Network.MustAnswer })},
 	"SOCKETS_DIR":             {"sockets.dir", text(func(f *file) **string { return &f.Sockets.Dir })},
 	"SOCKETS_AGENT_UIDS":      {"sockets.agent_uids", uids(func(f *file) **[]uint32 { return &f.Sockets.AgentUIDs })},
 	"SOCKETS_OPERATOR_UIDS":   {"sockets.operator_uids", uids(func(f *file) **[]uint32 { return &f.Sockets.OperatorUIDs })},
@@ -44,6 +46,17 @@ func texts(field func(*file) **[]string) func(*file, string) error {
 	return func(f *file, value string) error {
 		list := strings.Split(value, ",")
 		*field(f) = &list
+		return nil
+	}
+}
+
+func number(field func(*file) **int) func(*file, string) error {
+	return func(f *file, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return errors.New("must be a whole number")
+		}
+		*field(f) = &n
 		return nil
 	}
 }

@@ -172,6 +172,11 @@ func (t Tx) Writable() []solana.PublicKey {
 	return keys
 }
 
+// Writes reports whether this transaction can change an account.
+func (t Tx) Writes(key solana.PublicKey) bool {
+	return slices.ContainsFunc(t.accounts, func(a Account) bool { return a.Key == key && a.Writable })
+}
+
 // WalletWritable reports whether the wallet itself can be changed.
 func (t Tx) WalletWritable() bool {
 	return t.stamped && t.accounts[t.slot].Writable

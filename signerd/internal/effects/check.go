@@ -37,6 +37,7 @@ func (d *Draft) checkWallet() error {
 // wallet that this transaction is about, or one in which the wallet has no
 // stake.
 func (d *Draft) checkWritable() error {
+	wouldBeOwn := d.wouldBeOwn()
 	for _, key := range d.tx.Writable() {
 		if key == d.wallet {
 			continue
@@ -47,7 +48,7 @@ func (d *Draft) checkWritable() error {
 			}
 			continue
 		}
-		if d.wouldBeOwn(key) {
+		if _, ours := wouldBeOwn[key]; ours {
 			return fault.New(fault.TransactionRefused, "the transaction can open the wallet's token account %s, and no instruction explains that", key)
 		}
 		if err := d.checkStake(key); err != nil {
@@ -57,18 +58,18 @@ func (d *Draft) checkWritable() error {
 	return nil
 }
 
-// wouldBeOwn reports the address of an associated account of the wallet, for a
-// mint that the transaction names, which is no account of the wallet yet. A
-// program that has the wallet's signature could open it and keep control of it,
-// and the guard asserts only accounts that are explained.
-func (d *Draft) wouldBeOwn(key solana.PublicKey) bool {
+// wouldBeOwn are the addresses of the associated accounts of the wallet, for
+// each mint that the transaction names. One that is no account of the wallet yet
+// could be opened by a program that has the wallet's signature, and that keeps
+// control of it; and the guard asserts only accounts that are explained.
+func (d *Draft) wouldBeOwn() map[solana.PublicKey]struct{} {
+	addresses := make(map[solana.PublicKey]struct{})
 	for _, account := range d.tx.Accounts() {
-		mint, ok := chain.ParseMint(d.state.Before[account.Key])
-		if ok && key == solana.AssociatedTokenAddress(d.wallet, account.Key, mint.Program) {
-			return true
+		if mint, ok := chain.ParseMint(d.state.Before[account.Key]); ok {
+			addresses[solana.AssociatedTokenAddress(d.wallet, account.Key, mint.Program)] = struct{}{}
 		}
 	}
-	return false
+	return addresses
 }
 
 // checkMultisigs refuses a multisig that the wallet is one of: where the

@@ -104,12 +104,17 @@ type Finding struct {
 	Text string
 }
 
-// Effects is the judgement of one transaction. Only Draft.Finish makes one.
+// Effects is the judgement of one transaction. Only Draft.Finish makes one, and
+// Strictest one out of several.
 type Effects struct {
-	draft     Draft
-	class     Class
-	changes   []Change
-	inner     []Finding
+	draft   Draft
+	class   Class
+	changes []Change
+	inner   []Finding
+	// held is what the wallet held of each asset before, and assets are those
+	// that the transaction is about.
+	held      map[solana.PublicKey]amount.Units
+	assets    []solana.PublicKey
 	simulated bool
 	stamped   bool
 }
@@ -155,6 +160,15 @@ func (e Effects) Instructions() []string { return slices.Clone(e.draft.names) }
 
 // Findings are what a person should know.
 func (e Effects) Findings() []Finding { return slices.Concat(e.draft.findings, e.inner) }
+
+// Held is what the wallet held of each asset before, as far as the transaction
+// names its accounts. What lies in an account that is not named is not counted,
+// so the share that a transaction may take is never understated.
+func (e Effects) Held() map[solana.PublicKey]amount.Units { return maps.Clone(e.held) }
+
+// Assets are what may leave or must arrive by the bounds, or moves in
+// simulation, or lies in an account of the wallet that can change.
+func (e Effects) Assets() []solana.PublicKey { return slices.Clone(e.assets) }
 
 // Loose is what lies in token accounts of the wallet beyond their rent, where an
 // opaque program can take it and the guard cannot see that.

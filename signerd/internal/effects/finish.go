@@ -1,8 +1,6 @@
 package effects
 
 import (
-	"slices"
-
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
@@ -28,10 +26,14 @@ func (d Draft) Finish(simulation *chain.Simulation, guarded bool) (Effects, erro
 	case guarded:
 		e.class = Guarded
 	}
+	var err error
+	if e.held, err = d.sumHeld(); err != nil {
+		return Effects{}, err
+	}
 	if simulation == nil {
+		e.assets = d.listAssets(nil)
 		return e, nil
 	}
-	var err error
 	if e.inner, err = d.judgeInner(simulation.Inner); err != nil {
 		return Effects{}, err
 	}
@@ -47,8 +49,11 @@ func (d Draft) Finish(simulation *chain.Simulation, guarded bool) (Effects, erro
 	if err := d.compareStrangers(after); err != nil {
 		return Effects{}, err
 	}
-	e.changes, err = d.compareAmounts(after)
-	return e, err
+	if e.changes, err = d.compareAmounts(after); err != nil {
+		return Effects{}, err
+	}
+	e.assets = d.listAssets(e.changes)
+	return e, nil
 }
 
 // compareWallet looks at what a take-over changes without moving a lamport.
@@ -70,7 +75,7 @@ func (d Draft) compareWallet(after map[solana.PublicKey]chain.Account) error {
 
 // compareOwn looks at everything of a token account but its amount.
 func (d Draft) compareOwn(own *ownAccount, after map[solana.PublicKey]chain.Account) error {
-	if !slices.Contains(d.tx.Writable(), own.key) {
+	if !d.tx.Writes(own.key) {
 		return nil
 	}
 	token, exists := parseToken(after, own.key)
@@ -169,7 +174,7 @@ func (d Draft) addOwn(b *balance, own *ownAccount, after map[solana.PublicKey]ch
 		b.before = append(b.before, own.before.Amount)
 	}
 	token, exists := parseToken(after, own.key)
-	if !slices.Contains(d.tx.Writable(), own.key) {
+	if !d.tx.Writes(own.key) {
 		token, exists = own.before, !own.created
 	}
 	if exists && token.Owner == d.wallet {

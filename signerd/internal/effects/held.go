@@ -8,11 +8,8 @@ import (
 	"countersign/shared/solana"
 )
 
-// Held is what the wallet held of each asset before, as far as the transaction
-// names its accounts. What lies in an account that is not named is not counted,
-// so the share that a transaction may take is never understated.
-func (e Effects) Held() (map[solana.PublicKey]amount.Units, error) {
-	d := e.draft
+// sumHeld adds up what Held tells.
+func (d Draft) sumHeld() (map[solana.PublicKey]amount.Units, error) {
 	held := map[solana.PublicKey]amount.Units{amount.SOL: d.state.Before[d.wallet].Lamports}
 	for _, own := range d.own {
 		if own.created {
@@ -28,24 +25,22 @@ func (e Effects) Held() (map[solana.PublicKey]amount.Units, error) {
 	return held, nil
 }
 
-// Assets are what may leave or must arrive by the bounds, or moves in
-// simulation, or lies in an account of the wallet that can change.
-func (e Effects) Assets() []solana.PublicKey {
+// listAssets is what Assets tells.
+func (d Draft) listAssets(changes []Change) []solana.PublicKey {
 	found := make(map[solana.PublicKey]struct{})
-	for mint, most := range e.draft.bounds.MaxOut {
+	for mint, most := range d.bounds.MaxOut {
 		if most > 0 {
 			found[mint] = struct{}{}
 		}
 	}
-	for mint := range e.draft.bounds.MinIn {
+	for mint := range d.bounds.MinIn {
 		found[mint] = struct{}{}
 	}
-	for _, change := range e.changes {
+	for _, change := range changes {
 		found[change.Mint] = struct{}{}
 	}
-	writable := e.draft.tx.Writable()
-	for _, own := range e.draft.own {
-		if slices.Contains(writable, own.key) {
+	for _, own := range d.own {
+		if d.tx.Writes(own.key) {
 			found[asset(own.mint)] = struct{}{}
 		}
 	}

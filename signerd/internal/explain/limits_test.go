@@ -27,7 +27,7 @@ func TestExplainSaysWhatTheBytesShowWithoutAChain(t *testing.T) {
 	approve := decodetest.Legacy(wallet, s.latest(), decodetest.Approve(solana.TokenProgram, account, friend, wallet, 1))
 	offline := s
 	var err error
-	offline.chain, err = chain.New([]string{"http://127.0.0.1:1"}, time.Second)
+	offline.chain, err = chain.New([]string{"http://127.0.0.1:1"}, chain.Options{Timeout: time.Second})
 	s.must(err)
 	s.golden("offline-swap.txt", offline.explain([]byte(swap), s.out("0.05 SOL"), s.arrives(stub(t, minimum))))
 	if got := offline.explain(approve.Marshal()); got.Verdict.By != "builtin" || got.Verdict.Code != string(fault.TransactionRefused) {

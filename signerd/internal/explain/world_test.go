@@ -74,7 +74,7 @@ func startScene(t *testing.T) scene {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Close() })
-	client, err := chain.New([]string{net.RPCURL}, 10*time.Second)
+	client, err := chain.New([]string{net.RPCURL}, chain.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

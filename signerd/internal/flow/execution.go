@@ -156,20 +156,19 @@ func (e *execution) decide(judged judge.Judged) error {
 // reserve holds the worst case in the ledger and records it: invariant I1 is
 // that both are durable before sign is reached.
 func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (ledger.Reservation, uint64, error) {
-	height, err := e.flow.stages.Chain.BlockHeight(ctx, "confirmed")
+	// What the builder said about the blockhash's age is not needed: the nodes
+	// accept it now.
+	lastValid, err := e.flow.stages.Chain.LastValidHeight(ctx)
 	if err != nil {
 		return ledger.Reservation{}, 0, err
 	}
-	// The node accepts the blockhash at this height, so it is at most that
-	// old; what the builder said about its age is not needed.
-	lastValid := height + solana.BlockhashLifetime
 	reservation, err := e.flow.stages.Ledger.Reserve(ctx, e.grant, judged, e.policy, i, lastValid, time.Now())
 	if err != nil {
 		return ledger.Reservation{}, 0, err
 	}
 	about := e.about()
 	about.digest = judged.Tx().Digest()
-	data := map[string]string{"reservation": reservation.ID(), "position": strconv.Itoa(i), "last_valid_block_height": strconv.FormatUint(lastValid, 10)}
+	data := map[string]string{reservationField: reservation.ID(), "position": strconv.Itoa(i), "last_valid_block_height": strconv.FormatUint(lastValid, 10)}
 	for mint, units := range judged.Charge() {
 		data["charge "+assetName(mint)] = units.String()
 	}
@@ -196,7 +195,7 @@ func (e *execution) sign(ctx context.Context, reservation ledger.Reservation) (c
 	about := e.about()
 	about.digest = reservation.Transaction().Digest()
 	err = e.flow.record(ctx, kindSigned, about, map[string]string{
-		"reservation": reservation.ID(), "signature": signed.ID().String(),
+		reservationField: reservation.ID(), "signature": signed.ID().String(),
 	})
 	return signed, err
 }

@@ -80,6 +80,10 @@ type Flow struct {
 	// untold are transactions with a proven outcome whose receipt lacks the
 	// chain's account of them. Only recover and the settling passes touch it.
 	untold []ledger.Pending
+	// lowered is the last height at which an unresolved transaction can land, by
+	// reservation, as far as it is known better than in the ledger. Whoever has
+	// the wallet's turn uses it.
+	lowered map[string]uint64
 	// unresolved is what the last settling pass left open.
 	unresolved atomic.Uint32
 	// reload is held while a new policy is put in force.
@@ -90,7 +94,7 @@ type Flow struct {
 // bounds the whole life of the Flow; Close waits for what is under way.
 func New(ctx context.Context, stages Stages) (*Flow, error) {
 	now := time.Now()
-	if err := checkState(ctx, stages.Book, stages.Audit); err != nil {
+	if err := checkState(ctx, stages); err != nil {
 		return nil, err
 	}
 	if stages.Policy == nil || stages.Recipients == nil {
@@ -100,7 +104,7 @@ func New(ctx context.Context, stages Stages) (*Flow, error) {
 		return nil, err
 	}
 	work, stop := context.WithCancel(ctx)
-	f := &Flow{stages: stages, turn: make(chan struct{}, 1), work: work, stop: stop, started: now}
+	f := &Flow{stages: stages, turn: make(chan struct{}, 1), work: work, stop: stop, started: now, lowered: make(map[string]uint64)}
 	f.turn <- struct{}{}
 	if err := f.recover(work); err != nil {
 		stop()

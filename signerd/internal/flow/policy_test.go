@@ -288,42 +288,56 @@ func (w *world) judged() judge.Judged {
 	return judged
 }
 
+// signUnsent has a transfer reserved and signed, and not sent.
+func (w *world) signUnsent(lastValid uint64) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	first := w.propose()
+	grant, err := w.book.Consume(ctx, first.Code, first.Fingerprint, session, time.Now())
+	check(w.t, err)
+	held, err := w.ledger.Reserve(ctx, grant, w.judged(), w.rules, 0, lastValid, time.Now())
+	check(w.t, err)
+	signed, err := w.signer.Sign(held)
+	check(w.t, err)
+	check(w.t, w.ledger.RecordSigned(ctx, held.ID(), signed.Raw(), signed.ID()))
+}
+
 // A guard's floor would have to leave room for what an earlier transaction may
 // still take, and nobody can tell whether it has taken it already: so nothing
 // that needs a guard begins before the outcome is proven. The code stays good.
+// It is proven even if a node once claimed an absurd height, from which the
+// ledger has a last valid one that is never reached: flow.lastValid lowers it.
 func TestExecuteWaitsForTheOutcomeBefore(t *testing.T) {
-	w := newWorld(t)
-	first := w.propose()
-	grant, err := w.book.Consume(t.Context(), first.Code, first.Fingerprint, session, time.Now())
-	check(t, err)
-	judged := w.judged()
-	height, err := w.chain.BlockHeight(t.Context(), "confirmed")
-	check(t, err)
-	held, err := w.ledger.Reserve(t.Context(), grant, judged, w.rules, 0, height+150, time.Now())
-	check(t, err)
-	signed, err := w.signer.Sign(held)
-	check(t, err)
-	check(t, w.ledger.RecordSigned(t.Context(), held.ID(), signed.Raw(), signed.ID()))
-
-	decision := w.rules.Evaluate(effects.Swap, []judge.Judged{judged}, policy.Circumstances{Now: time.Now()})
-	_, code, err := w.book.Open(t.Context(), approval.Draft{Session: session, Flow: effects.Swap, Decision: decision, TTL: time.Minute}, time.Now())
-	check(t, err)
-	swap := flow.Confirmed{Session: session, Code: code, Transactions: [][]byte{w.transfer(lamports)}}
-	if _, err := w.flow.Execute(t.Context(), swap, ignore); !fault.Is(err, fault.WalletBusy) {
-		t.Fatalf("while an earlier transaction may land: %v, want %s", err, fault.WalletBusy)
-	}
-	check(t, w.net.ExpireBlockhash(t.Context()))
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		receipt, err := w.flow.Execute(t.Context(), swap, ignore)
-		if err == nil { // The code was used, and what it was given is no swap.
-			if receipt.Outcome != flow.NothingSent || receipt.Fault == nil || w.sent() != 0 {
-				t.Errorf("outcome %s, fault %v, %d sent", receipt.Outcome, receipt.Fault, w.sent())
+	for name, absurd := range map[string]bool{"": false, "absurd height": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			lastValid, err := w.chain.LastValidHeight(t.Context())
+			check(t, err)
+			if absurd {
+				lastValid = 1 << 40
 			}
-			return
-		}
-		if !fault.Is(err, fault.WalletBusy) || time.Now().After(deadline) {
-			t.Fatalf("once it is proven expired: %v", err)
-		}
+			w.signUnsent(lastValid)
+			decision := w.rules.Evaluate(effects.Swap, []judge.Judged{w.judged()}, policy.Circumstances{Now: time.Now()})
+			_, code, err := w.book.Open(t.Context(), approval.Draft{Session: session, Flow: effects.Swap, Decision: decision, TTL: time.Minute}, time.Now())
+			check(t, err)
+			swap := flow.Confirmed{Session: session, Code: code, Transactions: [][]byte{w.transfer(lamports)}}
+			if _, err := w.flow.Execute(t.Context(), swap, ignore); !fault.Is(err, fault.WalletBusy) {
+				t.Fatalf("while an earlier transaction may land: %v, want %s", err, fault.WalletBusy)
+			}
+			check(t, w.net.ExpireBlockhash(t.Context()))
+			for deadline := time.Now().Add(20 * time.Second); ; {
+				receipt, err := w.flow.Execute(t.Context(), swap, ignore)
+				if err == nil { // The code was used, and what it was given is no swap.
+					if receipt.Outcome != flow.NothingSent || receipt.Fault == nil || w.sent() != 0 {
+						t.Errorf("outcome %s, fault %v, %d sent", receipt.Outcome, receipt.Fault, w.sent())
+					}
+					return
+				}
+				if !fault.Is(err, fault.WalletBusy) || time.Now().After(deadline) {
+					t.Fatalf("once it is proven expired: %v", err)
+				}
+			}
+		})
 	}
 }
 

@@ -29,6 +29,9 @@ const (
 	kindPolicyKept    = "policy_kept"
 )
 
+// reservationField names the reservation that a record is about.
+const reservationField = "reservation"
+
 // subject says whose step a record is about.
 type subject struct {
 	session     string

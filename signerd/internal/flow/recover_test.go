@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"database/sql"
 	"path/filepath"
 	"testing"
 	"time"
@@ -27,16 +28,16 @@ func TestRecoverTellsWhatTheLedgerHasProven(t *testing.T) {
 	judged, err := judge.New(w.chain, w.signer.PublicKey()).Judge(t.Context(), confirmed.Transactions[0],
 		judge.Request{Flow: effects.Transfer, Bounds: grant.Proposal().Bounds})
 	check(t, err)
-	height, err := w.chain.BlockHeight(t.Context(), "confirmed")
+	lastValid, err := w.chain.LastValidHeight(t.Context())
 	check(t, err)
-	held, err := w.ledger.Reserve(t.Context(), grant, judged, w.rules, 0, height+150, time.Now())
+	held, err := w.ledger.Reserve(t.Context(), grant, judged, w.rules, 0, lastValid, time.Now())
 	check(t, err)
 	signed, err := w.signer.Sign(held)
 	check(t, err)
 	check(t, w.ledger.RecordSigned(t.Context(), held.ID(), signed.Raw(), signed.ID()))
 	sender, err := submit.New([]string{w.net.RPCURL}, submit.Options{Wallet: w.signer.PublicKey(), Interval: 100 * time.Millisecond})
 	check(t, err)
-	result := sender.Submit(t.Context(), signed, height+150, func(string) {})
+	result := sender.Submit(t.Context(), signed, lastValid, func(string) {})
 	if result.Outcome != submit.Landed {
 		t.Fatalf("outcome %v, %v", result.Outcome, result.Fault)
 	}
@@ -61,15 +62,45 @@ func TestRecoverTellsWhatTheLedgerHasProven(t *testing.T) {
 }
 
 // A ledger that is older than the audit log, or has lost its -wal file, would
-// start its caps anew.
+// start its caps anew: one that does not know the last proposal, and one that
+// knows it and not what was reserved for it.
 func TestNewRefusesLedgerOlderThanAuditLog(t *testing.T) {
-	w := newWorld(t)
-	older, err := sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "ledger.db"))
-	check(t, err)
-	defer older.Close()
-	w.propose()
-	w.flow.Close()
-	if _, err := flow.New(t.Context(), flow.Stages{Book: approval.NewBook(older), Audit: w.audit}); !fault.Is(err, fault.StateLocked) {
-		t.Errorf("%v, want %s", err, fault.StateLocked)
+	t.Run("proposal", func(t *testing.T) {
+		w := newWorld(t)
+		older, err := sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "ledger.db"))
+		check(t, err)
+		defer older.Close()
+		w.propose()
+		w.flow.Close()
+		w.refusesLedger(older)
+	})
+	t.Run("reservation", func(t *testing.T) {
+		w := newWorld(t)
+		confirmed := w.propose()
+		copied := filepath.Join(t.TempDir(), "ledger.db")
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "ledger.db")+"?mode=rw")
+		check(t, err)
+		_, err = db.ExecContext(t.Context(), "VACUUM INTO '"+copied+"'")
+		check(t, err)
+		check(t, db.Close())
+		receipt, err := w.flow.Execute(t.Context(), confirmed, ignore)
+		check(t, err)
+		if receipt.Outcome != flow.Landed {
+			t.Fatalf("outcome %s", receipt.Outcome)
+		}
+		w.flow.Close()
+		older, err := sqlite.Open(t.Context(), copied)
+		check(t, err)
+		defer older.Close()
+		w.refusesLedger(older)
+	})
+}
+
+func (w *world) refusesLedger(older *sqlite.Store) {
+	w.t.Helper()
+	_, genesis := w.rules.Network()
+	stages := flow.Stages{Book: approval.NewBook(older), Ledger: ledger.New(older, w.signer.PublicKey(), genesis), Audit: w.audit}
+	if _, err := flow.New(w.t.Context(), stages); !fault.Is(err, fault.StateLocked) {
+		w.t.Errorf("%v, want %s", err, fault.StateLocked)
 	}
 }

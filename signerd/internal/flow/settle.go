@@ -11,7 +11,6 @@ import (
 	"countersign/shared/logging"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
-	"countersign/signerd/internal/audit"
 	"countersign/signerd/internal/ledger"
 	"countersign/signerd/internal/submit"
 )
@@ -24,7 +23,7 @@ func (f *Flow) settle(about subject, reservationID string, id solana.Signature, 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.work), settleInterval)
 	defer cancel()
 	if err := f.record(ctx, kindSettled, about, map[string]string{
-		"reservation": reservationID, "signature": id.String(),
+		reservationField: reservationID, "signature": id.String(),
 		"outcome": string(outcomeOf(result.Outcome)), "slot": strconv.FormatUint(result.Slot, 10), "fee": result.Fee.String(),
 	}); err != nil {
 		f.complain(ctx, "settlement could not be recorded", err, aboutReservation(reservationID))
@@ -73,16 +72,29 @@ func (f *Flow) storeReceipt(about subject, receipt Receipt) bool {
 // checkState refuses a ledger that is an older copy than the audit log, or has
 // lost its newest part: SQLite opens a ledger without its -wal file as if
 // nothing had been missing. What the log names, the ledger knew before.
-func checkState(ctx context.Context, book *approval.Book, log *audit.Log) error {
-	last, err := log.LastProposal()
-	if err != nil || last == "" {
+func checkState(ctx context.Context, stages Stages) error {
+	last, err := stages.Audit.Newest(reservationField)
+	if err != nil || last.Proposal == "" {
 		return err
 	}
-	_, err = book.Get(ctx, last)
-	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.StateLocked, "the ledger does not know proposal %s, which the audit log names: it is an older copy, or its -wal file is missing; restore it", last)
+	older := func(what string) error {
+		return fault.New(fault.StateLocked, "the ledger does not know %s, which the audit log names: it is an older copy, or its -wal file is missing; restore it", what)
 	}
-	return err
+	_, err = stages.Book.Get(ctx, last.Proposal)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return older("proposal " + last.Proposal)
+	case err != nil || last.Value == "":
+		return err
+	}
+	entries, err := stages.Ledger.OfProposal(ctx, last.ValueProposal)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(entries, func(p ledger.Pending) bool { return p.ReservationID == last.Value }) {
+		return older("reservation " + last.Value)
+	}
+	return nil
 }
 
 // recover finishes what a crash cut short, before anything new is accepted: a
@@ -103,7 +115,7 @@ func (f *Flow) recover(ctx context.Context) error {
 		}
 		about := subject{session: p.Session, proposal: p.ProposalID}
 		if err := f.record(ctx, kindSettled, about, map[string]string{
-			"reservation": p.ReservationID, "outcome": string(NothingSent), "reason": "stopped before signing",
+			reservationField: p.ReservationID, "outcome": string(NothingSent), "reason": "stopped before signing",
 		}); err != nil {
 			return err
 		}
@@ -205,13 +217,14 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 	}
 	attempt, cancel := context.WithTimeout(ctx, settleInterval)
 	defer cancel()
-	result := f.stages.Sender.Resume(attempt, p.Raw, p.Signature, p.LastValidHeight)
+	result := f.stages.Sender.Resume(attempt, p.Raw, p.Signature, f.lastValid(attempt, p))
 	switch {
 	case result.Outcome == submit.Unknown:
 		return false
 	case p.Outcome != submit.Unknown && p.Outcome != result.Outcome:
 		return true // A node that has forgotten it disproves nothing.
 	}
+	delete(f.lowered, p.ReservationID)
 	about := subject{session: p.Session, proposal: p.ProposalID}
 	if !f.retell(ctx, about, p, result) {
 		return false
@@ -220,6 +233,23 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 		f.settle(about, p.ReservationID, p.Signature, result)
 	}
 	return true
+}
+
+// lastValid is the last height at which a signed transaction can land. What the
+// ledger holds comes from nodes that may have been wrong: far too high, and its
+// expiry would never be proven. But its blockhash was valid when it was signed,
+// so from any later moment on it lives for one lifetime at most; the lowest such
+// height that was seen counts. Only resolve uses it, which has the wallet's turn.
+func (f *Flow) lastValid(ctx context.Context, p ledger.Pending) uint64 {
+	known, ok := f.lowered[p.ReservationID]
+	if !ok {
+		known = p.LastValidHeight
+	}
+	if now, err := f.stages.Chain.LastValidHeight(ctx); err == nil {
+		known = min(known, now)
+	}
+	f.lowered[p.ReservationID] = known
+	return known
 }
 
 // retell writes a proven outcome into the stored receipt.

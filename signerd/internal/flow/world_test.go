@@ -67,7 +67,7 @@ func newWorld(t *testing.T) *world {
 	check(t, err)
 	w.text = strings.Replace(string(policy.Default("local", genesis)), `new = "human"`, `new = "confirm"`, 1)
 	w.rules = w.policy()
-	w.chain, err = chain.New([]string{net.RPCURL}, 10*time.Second)
+	w.chain, err = chain.New([]string{net.RPCURL}, chain.Options{Timeout: 10 * time.Second})
 	check(t, err)
 	w.openState(filepath.Join(t.TempDir(), "state"), genesis)
 	check(t, net.Airdrop(t.Context(), w.signer.PublicKey().String(), 5_000_000_000))

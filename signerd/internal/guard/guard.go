@@ -37,6 +37,24 @@ type Plan struct {
 	Floor amount.Units
 }
 
+// And is the plan that asserts at least what each of the two does. It is none
+// where they are about different accounts.
+func (p Plan) And(other Plan) (Plan, bool) {
+	if len(p.Lines) != len(other.Lines) {
+		return Plan{}, false
+	}
+	both := Plan{Lines: slices.Clone(p.Lines), Floor: max(p.Floor, other.Floor)}
+	for i := range both.Lines {
+		line := other.Lines[i]
+		line.Least = max(line.Least, both.Lines[i].Least)
+		both.Lines[i].Least = line.Least
+		if both.Lines[i] != line {
+			return Plan{}, false
+		}
+	}
+	return both, true
+}
+
 // Opcodes of the token programs and their arguments.
 const (
 	opApprove          = 4

@@ -1,7 +1,9 @@
 // Package judge takes a transaction from bytes to a verdict: decode, resolve,
 // explain, guard, decode again, explain again, simulate, compare. It is the
 // one door: what policy, ledger and custody see has passed through it, and the
-// bytes that are signed are the bytes that were judged last.
+// bytes that are signed are the bytes that were judged last. Where several RPC
+// nodes are configured, what each of them shows is judged by itself, and the
+// strictest verdict counts.
 //
 // policy, ledger, flow and app import it. Its errors are faults; one of class
 // authorization_rejected is a refusal that no policy lifts.
@@ -83,30 +85,26 @@ func (j *Judge) Judge(ctx context.Context, raw []byte, r Request) (Judged, error
 	if !valid {
 		return Judged{}, fault.New(fault.BlockhashExpired, "the transaction's blockhash is not, or no longer, valid on the pinned network")
 	}
-	state, err := j.state(ctx, tx, r.Bounds)
-	if err != nil {
-		return Judged{}, err
-	}
-	draft, err := effects.Read(tx, r.Flow, r.Bounds, state, r.Known)
+	views, err := j.views(ctx, tx, r)
 	if err != nil {
 		return Judged{}, err
 	}
 	if err := j.checkPins(ctx, tx, r); err != nil {
 		return Judged{}, err
 	}
-	if !draft.NeedsGuard() && !draft.HasGuard() {
-		return j.finish(ctx, tx, draft, r, false)
+	if draft := views[0].draft; !draft.NeedsGuard() && !draft.HasGuard() {
+		return j.finish(ctx, tx, views, r, false)
 	}
-	holdings, err := j.holdings(ctx, tx, draft, r)
+	views, holdings, err := j.holdings(ctx, tx, views, r)
 	if err != nil {
 		return Judged{}, err
 	}
-	if tx, draft, err = j.guard(ctx, tx, draft, r, state, holdings); err != nil {
+	if tx, views, err = j.guard(ctx, tx, views, r, holdings); err != nil {
 		return Judged{}, err
 	}
-	judged, err := j.finish(ctx, tx, draft, r, true)
+	judged, err := j.finish(ctx, tx, views, r, true)
 	if err != nil {
-		return Judged{}, guardInWords(err, draft)
+		return Judged{}, guardInWords(err, views[0].draft)
 	}
 	return judged, nil
 }
@@ -152,28 +150,26 @@ func (j *Judge) decode(ctx context.Context, raw []byte) (decode.Tx, error) {
 	return decode.Decode(parsed, j.wallet, tables)
 }
 
-// simulate runs the bytes, unless it is too early to: nil.
-func (j *Judge) simulate(ctx context.Context, tx decode.Tx, draft effects.Draft, r Request) (*chain.Simulation, error) {
-	if r.Later {
-		return nil, nil //nolint:nilnil // There is nothing to simulate yet, and that is no failure.
-	}
-	simulation, err := j.chain.Simulate(ctx, tx, draft.Watch())
-	return &simulation, err
-}
-
-// finish simulates the final bytes, unless it is too early to, and compares.
-func (j *Judge) finish(ctx context.Context, tx decode.Tx, draft effects.Draft, r Request, guarded bool) (Judged, error) {
-	simulation, err := j.simulate(ctx, tx, draft, r)
+// finish simulates the final bytes at every node, unless it is too early to,
+// and compares.
+func (j *Judge) finish(ctx context.Context, tx decode.Tx, views []view, r Request, guarded bool) (Judged, error) {
+	found, err := everywhere(ctx, j.chain, views, func(ctx context.Context, v view) (effects.Effects, error) {
+		simulation, err := v.simulate(ctx, tx, r)
+		if err != nil {
+			return effects.Effects{}, err
+		}
+		return v.draft.Finish(simulation, guarded)
+	})
 	if err != nil {
 		return Judged{}, err
 	}
-	found, err := draft.Finish(simulation, guarded)
+	strictest, err := effects.Strictest(found)
 	if err != nil {
 		return Judged{}, err
 	}
-	charge, err := found.Charge()
+	charge, err := strictest.Charge()
 	if err != nil {
 		return Judged{}, fault.New(fault.OutsideBounds, "the amounts of this transaction overflow").Because(err)
 	}
-	return Judged{tx: tx, effects: found, charge: charge, stamped: true}, nil
+	return Judged{tx: tx, effects: strictest, charge: charge, stamped: true}, nil
 }

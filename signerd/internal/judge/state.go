@@ -12,41 +12,45 @@ import (
 	"countersign/signerd/internal/effects"
 )
 
-// state fetches everything that the transaction and its bounds name.
-func (j *Judge) state(ctx context.Context, tx decode.Tx, bounds effects.Bounds) (effects.State, error) {
-	keys := []solana.PublicKey{}
-	add := func(key solana.PublicKey) {
-		if key != amount.SOL && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	add(j.wallet)
+// fetch reads, from one node, everything that the transaction and its bounds
+// name. named are their mints.
+func fetch(ctx context.Context, node *chain.Client, tx decode.Tx, named []solana.PublicKey) (effects.State, error) {
+	keys := []solana.PublicKey{tx.Wallet()}
 	for _, account := range tx.Accounts() {
-		add(account.Key)
+		keys = append(keys, account.Key)
 	}
-	named := namedMints(tx, bounds)
+	metadata := make(map[solana.PublicKey]solana.PublicKey, len(named))
 	for _, mint := range named {
 		if address, ok := chain.MetadataAddress(mint); ok {
-			add(address)
+			metadata[mint] = address
+			keys = append(keys, address)
 		}
 	}
-	before, err := j.chain.Accounts(ctx, keys)
+	before, err := node.Accounts(ctx, distinct(keys))
 	if err != nil {
 		return effects.State{}, err
 	}
 	state := effects.State{Before: before, Names: make(map[solana.PublicKey]chain.TokenName)}
-	for _, mint := range named {
-		if address, ok := chain.MetadataAddress(mint); ok {
-			if name, ok := chain.ParseMetadata(before[address], mint); ok {
-				state.Names[mint] = name
-			}
+	for mint, address := range metadata {
+		if name, ok := chain.ParseMetadata(before[address], mint); ok {
+			state.Names[mint] = name
 		}
 	}
-	if state.Mints, err = j.mints(ctx, tx, bounds, before); err != nil {
+	if state.Mints, err = fetchMints(ctx, node, tx.Wallet(), named, before); err != nil {
 		return effects.State{}, err
 	}
-	state.Rent, err = j.rents(ctx, tx, state)
+	state.Rent, err = fetchRents(ctx, node, tx, state)
 	return state, err
+}
+
+// distinct keeps the first of each key, and not the one that stands for SOL.
+func distinct(keys []solana.PublicKey) []solana.PublicKey {
+	seen := map[solana.PublicKey]struct{}{amount.SOL: {}}
+	return slices.DeleteFunc(keys, func(key solana.PublicKey) bool {
+		_, known := seen[key]
+		seen[key] = struct{}{}
+		return known
+	})
 }
 
 // namedMints are those of the bounds and of every account that is opened.
@@ -62,33 +66,25 @@ func namedMints(tx decode.Tx, bounds effects.Bounds) []solana.PublicKey {
 	return slices.DeleteFunc(keys, func(mint solana.PublicKey) bool { return mint == amount.SOL })
 }
 
-// mints reads the mints of every account opened, every own account, and every
-// asset of the bounds.
-func (j *Judge) mints(ctx context.Context, tx decode.Tx, bounds effects.Bounds, before map[solana.PublicKey]chain.Account) (map[solana.PublicKey]chain.MintInfo, error) {
-	var keys []solana.PublicKey
-	add := func(key solana.PublicKey) {
-		if key != amount.SOL && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	for _, mint := range namedMints(tx, bounds) {
-		add(mint)
-	}
+// fetchMints reads the mints of every account opened and every asset of the
+// bounds, which are named, and of every own account.
+func fetchMints(ctx context.Context, node *chain.Client, wallet solana.PublicKey, named []solana.PublicKey, before map[solana.PublicKey]chain.Account) (map[solana.PublicKey]chain.MintInfo, error) {
+	keys := slices.Clone(named)
 	for _, account := range before {
-		if token, ok := chain.ParseToken(account); ok && token.Owner == j.wallet {
-			add(token.Mint)
+		if token, ok := chain.ParseToken(account); ok && token.Owner == wallet {
+			keys = append(keys, token.Mint)
 		}
 	}
-	if len(keys) == 0 {
+	if keys = distinct(keys); len(keys) == 0 {
 		return map[solana.PublicKey]chain.MintInfo{}, nil
 	}
-	return j.chain.Mints(ctx, keys)
+	return node.Mints(ctx, keys)
 }
 
-// rents asks the rent of every size of account that the transaction opens, and
-// of the wallet's token accounts where an opaque program could take what lies in
-// them beyond it.
-func (j *Judge) rents(ctx context.Context, tx decode.Tx, state effects.State) (map[int]amount.Units, error) {
+// fetchRents asks the rent of every size of account that the transaction opens,
+// and of the wallet's token accounts where an opaque program could take what
+// lies in them beyond it.
+func fetchRents(ctx context.Context, node *chain.Client, tx decode.Tx, state effects.State) (map[int]amount.Units, error) {
 	var sizes []int
 	opaque := false
 	for _, instruction := range tx.Instructions() {
@@ -98,14 +94,14 @@ func (j *Judge) rents(ctx context.Context, tx decode.Tx, state effects.State) (m
 		}
 	}
 	for _, account := range state.Before {
-		if token, ok := chain.ParseToken(account); opaque && ok && token.Owner == j.wallet && !token.Native {
+		if token, ok := chain.ParseToken(account); opaque && ok && token.Owner == tx.Wallet() && !token.Native {
 			sizes = append(sizes, len(account.Data))
 		}
 	}
 	slices.Sort(sizes)
 	rents := make(map[int]amount.Units)
 	for _, size := range slices.Compact(sizes) {
-		rent, err := j.chain.RentExempt(ctx, size)
+		rent, err := node.RentExempt(ctx, size)
 		if err != nil {
 			return nil, err
 		}

@@ -225,7 +225,7 @@ func TestJudgeRefusesStaleBlockhash(t *testing.T) {
 func TestJudgeUsesHighestBalance(t *testing.T) {
 	s := startScene(t)
 	s.reset()
-	both, err := chain.New([]string{s.net.RPCURL, s.net.RPCURL}, callTime)
+	both, err := chain.New([]string{s.net.RPCURL, s.net.RPCURL}, chain.Options{Timeout: callTime})
 	s.must(err)
 	s.must(s.net.Fault(t.Context(), liarOnce))
 	highest, err := both.HighestBalance(t.Context(), wallet)

@@ -68,7 +68,7 @@ func startScene(t *testing.T) scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := chain.New([]string{net.RPCURL}, 10*time.Second)
+	client, err := chain.New([]string{net.RPCURL}, chain.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ var localnetFriend = localnet.Account{Lamports: 1_000_000_000, Owner: solana.Sys
 // behind is a judge that reads from several nodes.
 func (s scene) behind(endpoints ...string) *judge.Judge {
 	s.t.Helper()
-	client, err := chain.New(endpoints, callTime)
+	client, err := chain.New(endpoints, chain.Options{Timeout: callTime})
 	s.must(err)
 	return judge.New(client, wallet)
 }

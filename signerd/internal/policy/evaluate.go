@@ -74,14 +74,10 @@ func (p *Policy) Evaluate(flow effects.Flow, batch []judge.Judged, c Circumstanc
 			return p.unjudged(fault.New(fault.Internal, "a transaction reached the policy before it was judged"))
 		}
 		found := judged.Effects()
-		held, err := found.Held()
-		if err != nil {
-			return p.unjudged(fault.From(err))
-		}
 		read = append(read, facts{
 			class: found.Class(), version: judged.Tx().Version(), programs: found.Programs(), opaque: found.OpaquePrograms(),
 			payments: found.Payments(), findings: found.Findings(), assets: found.Assets(),
-			priorityFee: found.PriorityFee(), tip: found.Tip(), charge: judged.Charge(), held: held,
+			priorityFee: found.PriorityFee(), tip: found.Tip(), charge: judged.Charge(), held: found.Held(),
 		})
 	}
 	if len(read) == 0 {

@@ -52,7 +52,7 @@ func fundedNode(t *testing.T, wallet solana.PublicKey) *chain.Client {
 		}
 	}))
 	t.Cleanup(server.Close)
-	client, err := chain.New([]string{server.URL}, 5*time.Second)
+	client, err := chain.New([]string{server.URL}, chain.Options{Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

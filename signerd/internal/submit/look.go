@@ -139,13 +139,13 @@ func (a *attempt) payer() solana.PublicKey {
 }
 
 // errDisagree is two nodes that say different things of one transaction.
-var errDisagree = errors.New("RPC nodes disagree about whether the transaction failed")
+var errDisagree = errors.New("RPC nodes disagree about the transaction")
 
-// look asks every node at once. A transaction that a node has settled is
-// believed to be there, unless another node that answers soon says otherwise
-// about how it ended. It counts as expired only if some node proves it absent
-// and every other node answers and thinks so too: one that is silent may be the
-// only one that would tell.
+// look asks every node at once. What became of the transaction is believed when
+// enough nodes tell it and none that answers tells otherwise: a node that lacks
+// what others have settled may be behind, or be the only one that is honest, so
+// it is asked again. A node that is silent is waited for as long as a call may
+// take, unless enough have settled it: then only a moment.
 func (a *attempt) look(ctx context.Context) (Result, bool) {
 	asking, cancel := context.WithTimeout(ctx, a.options.Timeout)
 	defer cancel()
@@ -153,33 +153,73 @@ func (a *attempt) look(ctx context.Context) (Result, bool) {
 	for _, n := range a.nodes {
 		go func() { views <- a.see(asking, n) }()
 	}
-	var settled *status
+	var seen tally
 	var soon <-chan time.Time
-	absent := 0
 	for range a.nodes {
-		var v view
 		select {
-		case v = <-views:
+		case v := <-views:
+			seen.add(v)
+			if v.err != nil {
+				a.lastErr = v.err
+			}
 		case <-soon:
-			return a.landed(ctx, *settled), true
+			return a.landed(ctx, *seen.settled), true
 		}
-		switch {
-		case v.status.settled && settled != nil && (v.status.failed == nil) != (settled.failed == nil):
-			a.lastErr = errDisagree
-			return Result{}, false
-		case v.status.settled && settled == nil:
-			settled, soon = &v.status, time.After(a.options.Interval)
-		case v.absent:
-			absent++
-		case v.err != nil:
-			a.lastErr = v.err
+		switch landed := seen.landed(a.options.MustAnswer); {
+		case !landed:
+			soon = nil
+		case soon == nil:
+			soon = time.After(a.options.Interval)
 		}
 	}
 	switch {
-	case settled != nil:
-		return a.landed(ctx, *settled), true
-	case absent == len(a.nodes):
+	case seen.landed(a.options.MustAnswer):
+		return a.landed(ctx, *seen.settled), true
+	case seen.expired(a.options.MustAnswer):
 		return a.expired(), true
+	case seen.differ || seen.settled != nil && seen.others > 0:
+		a.lastErr = errDisagree
 	}
 	return Result{}, false
+}
+
+// tally is what the nodes have said so far.
+type tally struct {
+	// settled is what those say that have it, unless they differ about how it
+	// ended.
+	settled *status
+	differ  bool
+	agree   int
+	absent  int
+	// others have answered, and neither have it settled nor prove it absent.
+	others int
+}
+
+func (t *tally) add(v view) {
+	switch {
+	case v.err != nil:
+	case v.status.settled && t.settled == nil:
+		t.settled = &v.status
+		t.agree++
+	case v.status.settled:
+		t.differ = t.differ || !sameEnd(*t.settled, v.status)
+		t.agree++
+	case v.absent:
+		t.absent++
+	default:
+		t.others++
+	}
+}
+
+// sameEnd compares how two nodes say that it ended.
+func sameEnd(x, y status) bool {
+	return (x.failed == nil) == (y.failed == nil) && txerror.Describe(x.failed, nil, nil) == txerror.Describe(y.failed, nil, nil)
+}
+
+func (t *tally) landed(enough int) bool {
+	return t.agree >= enough && !t.differ && t.absent == 0 && t.others == 0
+}
+
+func (t *tally) expired(enough int) bool {
+	return t.absent >= enough && t.settled == nil && t.others == 0
 }

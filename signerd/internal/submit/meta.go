@@ -35,6 +35,12 @@ type tokenBalance struct {
 	} `json:"uiTokenAmount"`
 }
 
+// units is the amount in base units, unless the node writes none.
+func (b tokenBalance) units() (amount.Units, bool) {
+	units, err := strconv.ParseUint(b.Amount.Amount, 10, 64)
+	return amount.Units(units), err == nil
+}
+
 func (m *meta) status() status {
 	s := status{known: true, slot: m.Slot, settled: true}
 	if !txerror.IsNone(m.Err) {
@@ -70,8 +76,8 @@ const (
 	metaTime = 10 * time.Second
 )
 
-// readMetas reads the account back from every node that has it. Without any
-// the outcome stands all the same, and the ledger charges what was reserved.
+// readMetas reads the account back from every node that has it. With too few the
+// outcome stands all the same, and the ledger charges what was reserved.
 func (a *attempt) readMetas(ctx context.Context) []meta {
 	ctx, cancel := context.WithTimeout(ctx, metaTime)
 	defer cancel()
@@ -90,7 +96,7 @@ func (a *attempt) readMetas(ctx context.Context) []meta {
 		if len(missing) == 0 {
 			break
 		}
-		if len(metas) > 0 {
+		if len(metas) >= a.options.MustAnswer {
 			tries = min(tries, 1+metaAfter)
 		}
 		select {
@@ -104,8 +110,12 @@ func (a *attempt) readMetas(ctx context.Context) []meta {
 
 // tell reads back what a transaction did, by the word of the node that tells
 // the worst of it: one that names a smaller outflow than there was must not
-// make room under a cap while another tells the truth.
+// make room under a cap while another tells the truth. Where fewer tell it than
+// must, nothing is told: they may be those that lie.
 func (a *attempt) tell(result *Result, metas []meta) {
+	if len(metas) < a.options.MustAnswer {
+		return
+	}
 	for i, m := range metas {
 		result.Fee = max(result.Fee, amount.Units(m.Fee))
 		changes := changesOf(a.raw, a.options.Wallet, m)
@@ -207,11 +217,11 @@ func addBehind(total map[solana.PublicKey]amount.Units, account tokenBalance, la
 	}
 	behind := amount.Units(lamports[account.Account])
 	if account.Mint == solana.WrappedSOL {
-		units, err := strconv.ParseUint(account.Amount.Amount, 10, 64)
-		if err != nil {
+		units, ok := account.units()
+		if !ok {
 			return false
 		}
-		behind = behind.Less(amount.Units(units))
+		behind = behind.Less(units)
 	}
 	sum, err := amount.Sum(total[amount.SOL], behind)
 	total[amount.SOL] = sum
@@ -229,11 +239,12 @@ func addTokens(total map[solana.PublicKey]amount.Units, decimals map[solana.Publ
 		} else {
 			decimals[mint] = balance.Amount.Decimals
 		}
-		units, err := strconv.ParseUint(balance.Amount.Amount, 10, 64)
-		if err != nil {
+		units, ok := balance.units()
+		if !ok {
 			return false
 		}
-		if total[mint], err = amount.Sum(total[mint], amount.Units(units)); err != nil {
+		var err error
+		if total[mint], err = amount.Sum(total[mint], units); err != nil {
 			return false
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"iter"
 	"time"
 
 	"countersign/shared/amount"
@@ -66,6 +68,9 @@ type Result struct {
 type Options struct {
 	// Wallet is whose changes are read back; the fee payer's if zero.
 	Wallet solana.PublicKey
+	// MustAnswer is how many nodes must tell the same of how a transaction ended
+	// before it is believed: all of them by default. With k, k-1 may lie.
+	MustAnswer int
 	// Timeout bounds one call, 10 s by default.
 	Timeout time.Duration
 	// Interval is the time between looks and between broadcasts, 2 s by default.
@@ -77,8 +82,8 @@ const (
 	defaultInterval = 2 * time.Second
 )
 
-// Sender sends through the first node that can be reached, and believes any
-// node that knows the outcome.
+// Sender sends through every node, and believes what enough of them tell and
+// none that answers denies.
 type Sender struct {
 	nodes   []*node
 	options Options
@@ -88,6 +93,12 @@ type Sender struct {
 func New(endpoints []string, options Options) (*Sender, error) {
 	if len(endpoints) == 0 {
 		return nil, errors.New("at least one RPC address is needed")
+	}
+	if options.MustAnswer < 0 || options.MustAnswer > len(endpoints) {
+		return nil, fmt.Errorf("%d RPC nodes are to answer, of %d", options.MustAnswer, len(endpoints))
+	}
+	if options.MustAnswer == 0 {
+		options.MustAnswer = len(endpoints)
 	}
 	if options.Timeout == 0 {
 		options.Timeout = defaultTimeout
@@ -152,21 +163,41 @@ func (s *Sender) attempt(raw []byte, id solana.Signature, lastValid uint64) *att
 	return &attempt{Sender: s, raw: raw, wire: base64.StdEncoding.EncodeToString(raw), id: id, lastValid: lastValid}
 }
 
-// firstSend tries node after node for as long as it is certain that nothing
-// has left. refused is what a node said that claims to have forwarded nothing.
+// firstSend sends to every node: one that keeps the bytes back must not be the
+// only one that has them. left is false only if it is certain that none has
+// got them. refused is what a node said that claims to have forwarded nothing,
+// where none took them.
 func (a *attempt) firstSend(ctx context.Context) (left bool, refused error) {
-	for _, n := range a.nodes {
-		err := n.send(ctx, a.wire, a.id, false)
-		a.lastErr = err
+	for err := range a.broadcast(ctx, false) {
 		switch classify(err) {
 		case maySend, isLanded:
 			return true, nil
 		case saysRefused:
-			return true, err
+			left, refused = true, err
 		case neverLeft:
 		}
 	}
-	return false, nil
+	return left, refused
+}
+
+// broadcast sends to all nodes at once, and gives what each answers as it comes.
+// Whoever has heard enough goes on, and the sends do too.
+func (a *attempt) broadcast(ctx context.Context, skipPreflight bool) iter.Seq[error] {
+	answers := make(chan error, len(a.nodes))
+	for _, n := range a.nodes {
+		go func() { answers <- n.send(ctx, a.wire, a.id, skipPreflight) }()
+	}
+	return func(yield func(error) bool) {
+		for range a.nodes {
+			err := <-answers
+			if err != nil {
+				a.lastErr = err
+			}
+			if !yield(err) {
+				return
+			}
+		}
+	}
 }
 
 func (a *attempt) neverLeft() Result {
@@ -236,23 +267,19 @@ func (a *attempt) follow(ctx context.Context) Result {
 // sendAgain sends the same bytes. Whatever comes back proves nothing: an
 // earlier copy may be on its way.
 func (a *attempt) sendAgain(ctx context.Context) {
-	for _, n := range a.nodes {
-		err := n.send(ctx, a.wire, a.id, true)
-		if err != nil {
-			a.lastErr = err
-		}
-		if classify(err) != neverLeft {
+	for err := range a.broadcast(ctx, true) {
+		if classify(err) == maySend {
 			return
 		}
 	}
 }
 
 func (a *attempt) unknown(cause error) Result {
-	return Result{
-		Outcome: Unknown, Signature: a.id,
-		Fault: fault.New(fault.OutcomeUnknown, "the transaction was sent and may still land; its outcome is not known yet").
-			Because(errors.Join(cause, a.lastErr)),
+	known := fault.New(fault.OutcomeUnknown, "the transaction was sent and may still land; its outcome is not known yet")
+	if errors.Is(a.lastErr, errDisagree) {
+		known = fault.New(fault.OutcomeUnknown, "the transaction was sent, and the RPC nodes tell different things about it, so its outcome is not known: look at another source, and take the node that is wrong out of [network] rpc in signerd.toml")
 	}
+	return Result{Outcome: Unknown, Signature: a.id, Fault: known.Because(errors.Join(cause, a.lastErr))}
 }
 
 func (a *attempt) expired() Result {
@@ -268,15 +295,26 @@ func (a *attempt) landed(ctx context.Context, found status) Result {
 	a.tell(&result, metas)
 	if found.failed != nil {
 		result.Outcome = LandedFailed
-		var logs []string
-		if len(metas) > 0 {
-			logs = metas[0].LogMessages
-		}
-		failed := txerror.Describe(found.failed, logs, topPrograms(a.raw))
+		failed := describe(found, metas, topPrograms(a.raw))
 		result.Err = &failed
 		result.Fault = fault.New(fault.FailedOnChain, "the transaction landed and failed on chain: %s", failed.Text)
 	}
 	return result
+}
+
+// describe says why it failed on chain. The logs, which tell the failing
+// program, are used where no node shows others.
+func describe(found status, metas []meta, programs []solana.PublicKey) TxError {
+	if len(metas) == 0 {
+		return txerror.Describe(found.failed, nil, programs)
+	}
+	failed := txerror.Describe(found.failed, metas[0].LogMessages, programs)
+	for _, m := range metas[1:] {
+		if txerror.Describe(found.failed, m.LogMessages, programs) != failed {
+			return txerror.Describe(found.failed, nil, programs)
+		}
+	}
+	return failed
 }
 
 // topPrograms are the programs of the top-level instructions.

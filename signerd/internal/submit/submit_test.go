@@ -139,6 +139,15 @@ func sender(t *testing.T, endpoints ...string) *Sender {
 	return senderEvery(t, 5*time.Millisecond, endpoints...)
 }
 
+func senderNeeding(t *testing.T, mustAnswer int, endpoints ...string) *Sender {
+	t.Helper()
+	s, err := New(endpoints, Options{Timeout: time.Second, Interval: 5 * time.Millisecond, MustAnswer: mustAnswer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // senderEvery waits so long for the other nodes once one has answered.
 func senderEvery(t *testing.T, interval time.Duration, endpoints ...string) *Sender {
 	t.Helper()
@@ -376,24 +385,64 @@ func TestProveExpiry(t *testing.T) {
 	}
 }
 
-func TestBelieveNodeThatKnows(t *testing.T) {
-	blind, knows := newFakeChain(t), newFakeChain(t)
-	blind.height = lastValid + 1
-	knows.status, knows.meta = confirmed(77, nil), honestMeta(nil)
-	got, _ := run(t, sender(t, blind.URL, knows.URL), soon)
-	expect(t, got, Landed, "")
-	// A node that has not come as far keeps another from proving expiry.
-	knows.set(func() { knows.status, knows.meta = nil, nil })
-	got, _ = run(t, sender(t, blind.URL, knows.URL), never)
-	expect(t, got, Unknown, fault.OutcomeUnknown)
-	// Nor does a node that is silent let another prove it: it may be the only one
-	// that knows.
-	knows.set(func() { knows.height = lastValid + 1 })
-	got, _ = run(t, sender(t, blind.URL, knows.URL), soon)
-	expect(t, got, Expired, fault.ProvenExpired)
-	knows.Close()
-	got, _ = run(t, sender(t, blind.URL, knows.URL), never)
-	expect(t, got, Unknown, fault.OutcomeUnknown)
+// TestBelieveEnoughNodes: an end is told when enough nodes tell it and none that
+// answers denies it, in whatever order they are listed.
+func TestBelieveEnoughNodes(t *testing.T) {
+	failed := map[string]any{"InstructionError": []any{0, map[string]any{"Custom": 1}}}
+	states := map[string]func(*fakeChain){
+		"landed": func(c *fakeChain) { c.status, c.meta = confirmed(77, nil), honestMeta(nil) },
+		"failed": func(c *fakeChain) { c.status, c.meta = confirmed(77, failed), honestMeta(failed) },
+		"absent": func(c *fakeChain) { c.height = lastValid + 1 },
+		"behind": func(*fakeChain) {},
+		"silent": (*fakeChain).Close,
+	}
+	for _, test := range []struct {
+		nodes []string
+		must  int
+		want  Outcome
+	}{
+		{[]string{"landed", "landed"}, 0, Landed},
+		{[]string{"failed", "failed"}, 0, LandedFailed},
+		{[]string{"absent", "absent"}, 0, Expired},
+		// A word that others deny, or do not back, is not believed.
+		{[]string{"landed", "absent"}, 0, Unknown},
+		{[]string{"landed", "behind"}, 0, Unknown},
+		{[]string{"landed", "failed"}, 0, Unknown},
+		{[]string{"landed", "silent"}, 0, Unknown},
+		{[]string{"failed", "behind"}, 0, Unknown},
+		{[]string{"absent", "behind"}, 0, Unknown},
+		{[]string{"absent", "silent"}, 0, Unknown},
+		{[]string{"landed", "behind"}, 1, Unknown},
+		{[]string{"landed", "absent"}, 1, Unknown},
+		{[]string{"absent", "behind"}, 1, Unknown},
+		// Silence is allowed to those that need not answer.
+		{[]string{"landed", "silent"}, 1, Landed},
+		{[]string{"absent", "silent"}, 1, Expired},
+		{[]string{"landed", "landed", "silent"}, 2, Landed},
+		{[]string{"landed", "silent", "silent"}, 2, Unknown},
+	} {
+		for range test.nodes {
+			name := fmt.Sprintf("%v, of which %d must answer", test.nodes, test.must)
+			var addresses []string
+			for _, state := range test.nodes {
+				c := newFakeChain(t)
+				states[state](c)
+				addresses = append(addresses, c.URL)
+			}
+			limit := soon
+			if test.want == Unknown {
+				limit = never
+			}
+			got, _ := run(t, senderNeeding(t, test.must, addresses...), limit)
+			if got.Outcome != test.want {
+				t.Errorf("%s: %s, want %s", name, got.Outcome, test.want)
+			}
+			if test.want == Landed && len(got.Changes) == 0 {
+				t.Errorf("%s: what it changed is not told", name)
+			}
+			test.nodes = append(test.nodes[1:], test.nodes[0])
+		}
+	}
 }
 
 // TestChargeTheWorstOfAllNodes: one node names a smaller outflow than there was,
@@ -429,13 +478,14 @@ func TestChargeTheWorstOfAllNodes(t *testing.T) {
 			}
 		}
 	}
-	// A node that is silent is not waited for.
-	alone, gone := newFakeChain(t), newFakeChain(t)
-	alone.status, alone.meta = confirmed(77, nil), honestMeta(nil)
-	gone.Close()
-	got, _ := run(t, sender(t, alone.URL, gone.URL), soon)
-	if diff := cmp.Diff(honest, got.Changes); diff != "" {
-		t.Errorf("one silent node (-want +got):\n%s", diff)
+	// Where one of them tells nothing, nothing is told: it may be the honest one.
+	one, other := newFakeChain(t), newFakeChain(t)
+	one.status, one.meta = confirmed(77, nil), honestMeta(nil)
+	other.status = confirmed(77, nil)
+	got, _ := run(t, sender(t, one.URL, other.URL), soon)
+	expect(t, got, Landed, "")
+	if len(got.Changes) != 0 || got.Fee != 0 {
+		t.Errorf("by the word of one of two nodes: %+v, fee %s", got.Changes, got.Fee)
 	}
 }
 
@@ -453,15 +503,24 @@ func TestKeepUnknownWhereNodesDisagree(t *testing.T) {
 	expect(t, got, Landed, "")
 }
 
-func TestSendThroughNextNode(t *testing.T) {
-	gone, works := newFakeChain(t), newFakeChain(t)
-	gone.Close()
-	works.status, works.meta = confirmed(77, nil), honestMeta(nil)
-	got, _ := run(t, sender(t, gone.URL, works.URL), soon)
-	expect(t, got, Landed, "")
-	if len(works.sends()) != 1 {
-		t.Errorf("%d sends, want 1", len(works.sends()))
+// TestSendThroughEveryNode: a node that keeps the bytes back must not be the
+// only one that has them.
+func TestSendThroughEveryNode(t *testing.T) {
+	keeps, works := newFakeChain(t), newFakeChain(t)
+	works.onSend = func(int, json.RawMessage, http.ResponseWriter) bool {
+		works.status, works.meta = confirmed(77, nil), honestMeta(nil)
+		keeps.set(func() { keeps.status, keeps.meta = works.status, works.meta })
+		return false
 	}
+	got, _ := run(t, sender(t, keeps.URL, works.URL), soon)
+	expect(t, got, Landed, "")
+	if len(works.sends()) == 0 {
+		t.Error("the second node was sent nothing")
+	}
+	gone := newFakeChain(t)
+	gone.Close()
+	got, _ = run(t, senderNeeding(t, 1, gone.URL, works.URL), soon)
+	expect(t, got, Landed, "")
 }
 
 func TestGiveNodeItsRest(t *testing.T) {

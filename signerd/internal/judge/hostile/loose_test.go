@@ -81,13 +81,21 @@ func (s *scene) losesLoose(a attack, loose amount.Units) {
 // usedToday is what stands against the cap on SOL of a day.
 func (s *scene) usedToday() amount.Units {
 	s.t.Helper()
+	used, _ := s.today()
+	return used
+}
+
+// today is what counts against the day's cap on SOL, and what is held for what
+// has no proven end.
+func (s *scene) today() (used, reserved amount.Units) {
+	s.t.Helper()
 	windows, _, err := s.flow.Limits(s.t.Context(), "")
 	check(s.t, err)
 	for _, window := range windows {
 		if window.Name == "day" && window.Mint == amount.SOL {
-			return window.Used
+			return window.Used, window.Reserved
 		}
 	}
 	s.t.Fatal("there is no cap on SOL of a day")
-	return 0
+	return 0, 0
 }

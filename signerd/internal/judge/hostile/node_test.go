@@ -2,12 +2,16 @@ package hostile
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+
+	"countersign/shared/solana"
 )
 
 // lie makes another result of an honest one. params are the call's.
@@ -25,6 +29,11 @@ type node struct {
 	told map[string]lie
 	// blind says that it sends on without looking, where it was asked to look.
 	blind bool
+	// keeps says that what it is to send is kept back, in kept.
+	keeps bool
+	kept  [][]byte
+	// busy are methods that it does not answer.
+	busy string
 }
 
 func startNode(t *testing.T, behind string) *node {
@@ -43,7 +52,68 @@ func (n *node) behave() {
 	defer n.mu.Unlock()
 	n.before = make(map[string]func())
 	n.told = make(map[string]lie)
-	n.blind = false
+	n.blind, n.keeps, n.kept, n.busy = false, false, nil, ""
+}
+
+// keepsBack has it accept what it is to send, and send it only when released.
+func (n *node) keepsBack() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.keeps = true
+}
+
+// release sends what was kept back, without preflight, and whatever comes of it.
+func (n *node) release(t *testing.T) {
+	t.Helper()
+	n.mu.Lock()
+	kept := n.kept
+	n.kept = nil
+	n.mu.Unlock()
+	for _, body := range kept {
+		body = bytes.Replace(body, []byte(`"skipPreflight":false`), []byte(`"skipPreflight":true`), 1)
+		response, err := http.Post(n.behind, "application/json", bytes.NewReader(body))
+		check(t, err)
+		check(t, response.Body.Close())
+	}
+}
+
+// isBusyFor has it refuse a method as a node does that is asked too much.
+func (n *node) isBusyFor(method string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.busy = method
+}
+
+// keep says whether this call is to be answered with what, instead of passed on.
+func (n *node) keep(method string, body []byte) (status int, answer string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case method == n.busy:
+		return http.StatusTooManyRequests, ""
+	case method == "sendTransaction" && n.keeps:
+		n.kept = append(n.kept, body)
+		return http.StatusOK, sentAnswer(body)
+	}
+	return 0, ""
+}
+
+// sentAnswer is what a node answers that has sent the transaction.
+func sentAnswer(body []byte) string {
+	var call struct {
+		ID     json.RawMessage
+		Params []json.RawMessage
+	}
+	var text string
+	if json.Unmarshal(body, &call) != nil || len(call.Params) == 0 || json.Unmarshal(call.Params[0], &text) != nil {
+		return ""
+	}
+	raw, _ := base64.StdEncoding.DecodeString(text)
+	tx, err := solana.ParseTransaction(raw)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%q}`, call.ID, tx.ID())
 }
 
 // springs has something done just before a transaction is sent on, and no
@@ -93,6 +163,12 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if blind {
 		body = bytes.Replace(body, []byte(`"skipPreflight":false`), []byte(`"skipPreflight":true`), 1)
+	}
+	if status, answer := n.keep(call.Method, body); status != 0 {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+		return
 	}
 	answer, err := n.forward(r, body)
 	if err != nil {

@@ -114,10 +114,16 @@ func (s *scene) with(t *testing.T, token token) *scene {
 // startSigner runs signerd's stages over these nodes, with files of its own.
 func (s *scene) startSigner(nodes ...string) *flow.Flow {
 	s.t.Helper()
+	return s.startSignerWith(nil, nodes...)
+}
+
+// startSignerWith does so by a policy of which some text is replaced.
+func (s *scene) startSignerWith(edits []string, nodes ...string) *flow.Flow {
+	s.t.Helper()
 	t, ctx := s.t, s.t.Context()
 	genesis, err := solana.ParseHash(s.net.GenesisHash)
 	check(t, err)
-	rules, err := policy.Load(generousPolicy(genesis))
+	rules, err := policy.Load([]byte(strings.NewReplacer(edits...).Replace(string(generousPolicy(genesis)))))
 	check(t, err)
 	dir := filepath.Join(t.TempDir(), "state")
 	check(t, os.MkdirAll(dir, 0o700))
@@ -126,7 +132,7 @@ func (s *scene) startSigner(nodes ...string) *flow.Flow {
 	check(t, err)
 	log, err := audit.Create(filepath.Join(dir, "audit.jsonl"))
 	check(t, err)
-	client, err := chain.New(nodes, 10*time.Second)
+	client, err := chain.New(nodes, chain.Options{Timeout: 10 * time.Second})
 	check(t, err)
 	sender, err := submit.New(nodes, submit.Options{Wallet: wallet, Interval: 20 * time.Millisecond})
 	check(t, err)

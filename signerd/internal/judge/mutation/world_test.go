@@ -73,7 +73,7 @@ func startStage(t *testing.T) *stage {
 	t.Cleanup(func() { _ = api.Close() })
 	rpc, err := jsonrpc.New(net.RPCURL, jsonrpc.Options{})
 	check(t, err)
-	client, err := chain.New([]string{net.RPCURL}, 10*time.Second)
+	client, err := chain.New([]string{net.RPCURL}, chain.Options{Timeout: 10 * time.Second})
 	check(t, err)
 	s := &stage{t: t, net: net, eye: observer.New(net.RPCURL), rpc: rpc, api: api, judge: judge.New(client, wallet), world: api.World()}
 	s.people()

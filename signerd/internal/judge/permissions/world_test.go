@@ -245,7 +245,7 @@ func startScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := chain.New([]string{net.RPCURL}, 10*time.Second)
+	client, err := chain.New([]string{net.RPCURL}, chain.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

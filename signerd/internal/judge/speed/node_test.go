@@ -50,7 +50,7 @@ func still(t testing.TB, accounts map[solana.PublicKey]chain.Account) *chain.Cli
 		}
 	}))
 	t.Cleanup(server.Close)
-	client, err := chain.New([]string{server.URL}, 5*time.Second)
+	client, err := chain.New([]string{server.URL}, chain.Options{Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,90 @@
+package judge
+
+import (
+	"context"
+
+	"countersign/shared/fault"
+	"countersign/signerd/internal/chain"
+	"countersign/signerd/internal/decode"
+	"countersign/signerd/internal/effects"
+)
+
+// view is a transaction as one node shows what it is about.
+type view struct {
+	node  *chain.Client
+	state effects.State
+	draft effects.Draft
+}
+
+// everywhere does the same for each view at once, and returns what came of it
+// in order. A node that does not answer, or not in a way that can be used, is
+// left out as long as enough others do; any other error is a verdict, and one
+// is enough to refuse.
+func everywhere[V, T any](ctx context.Context, c *chain.Client, views []V, do func(context.Context, V) (T, error)) ([]T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	asked := make([]chan outcome, 0, len(views))
+	for _, v := range views {
+		answered := make(chan outcome, 1)
+		asked = append(asked, answered)
+		go func() {
+			value, err := do(ctx, v)
+			answered <- outcome{value, err}
+		}()
+	}
+	var found []T
+	var verdict, silent error
+	for _, answered := range asked {
+		got := <-answered
+		switch {
+		case got.err == nil:
+			found = append(found, got.value)
+		case fault.Is(got.err, fault.RPCUnavailable), fault.Is(got.err, fault.RPCBadAnswer):
+			silent = got.err
+		case verdict == nil:
+			verdict = got.err
+		}
+	}
+	if verdict != nil {
+		return nil, verdict
+	}
+	return found, c.Enough(len(found), silent)
+}
+
+// views reads the transaction through every node.
+func (j *Judge) views(ctx context.Context, tx decode.Tx, r Request) ([]view, error) {
+	named := namedMints(tx, r.Bounds)
+	return everywhere(ctx, j.chain, j.chain.Each(), func(ctx context.Context, node *chain.Client) (view, error) {
+		v := view{node: node}
+		var err error
+		if v.state, err = fetch(ctx, node, tx, named); err != nil {
+			return view{}, err
+		}
+		v.draft, err = effects.Read(tx, r.Flow, r.Bounds, v.state, r.Known)
+		return v, err
+	})
+}
+
+// read is the same views of other bytes about the same accounts.
+func read(tx decode.Tx, views []view, r Request) ([]view, error) {
+	again := make([]view, 0, len(views))
+	for _, v := range views {
+		var err error
+		if v.draft, err = effects.Read(tx, r.Flow, r.Bounds, v.state, r.Known); err != nil {
+			return nil, err
+		}
+		again = append(again, v)
+	}
+	return again, nil
+}
+
+// simulate runs the bytes at the view's node, unless it is too early to: nil.
+func (v view) simulate(ctx context.Context, tx decode.Tx, r Request) (*chain.Simulation, error) {
+	if r.Later {
+		return nil, nil //nolint:nilnil // There is nothing to simulate yet, and that is no failure.
+	}
+	simulation, err := v.node.Simulate(ctx, tx, v.draft.Watch())
+	return &simulation, err
+}
