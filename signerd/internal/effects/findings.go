@@ -21,11 +21,11 @@ func (d *Draft) inspectRecipients() {
 			continue
 		}
 		d.find(FirstSeenRecipient, fmt.Sprintf("%s is not among the recipients that the owner has named", payment.Recipient))
-		if sameEnds(payment.Recipient, d.wallet) {
+		if SameEnds(payment.Recipient, d.wallet) {
 			d.find(LookAlikeRecipient, fmt.Sprintf("%s begins and ends like the wallet's own address, and is another", payment.Recipient))
 		}
 		for _, recipient := range d.known.Recipients {
-			if sameEnds(payment.Recipient, recipient.Address) {
+			if SameEnds(payment.Recipient, recipient.Address) {
 				d.find(LookAlikeRecipient, fmt.Sprintf("%s begins and ends like %s, and is another", payment.Recipient, recipient.called()))
 			}
 		}
@@ -35,7 +35,8 @@ func (d *Draft) inspectRecipients() {
 // ends is how many characters people compare at either end of an address.
 const ends = 4
 
-func sameEnds(a, b solana.PublicKey) bool {
+// SameEnds reports two addresses that are alike where people look.
+func SameEnds(a, b solana.PublicKey) bool {
 	x, y := a.String(), b.String()
 	return a != b && x[:ends] == y[:ends] && x[len(x)-ends:] == y[len(y)-ends:]
 }
@@ -94,7 +95,7 @@ func (d *Draft) compareNames(mint solana.PublicKey) {
 	for _, named := range slices.Concat(nativeNames, d.known.Mints) {
 		looks := skeleton(named.Name)
 		for _, text := range worn {
-			if looks == "" || skeleton(text) != looks {
+			if looks == "" || !slices.Contains(skeletons(text), looks) {
 				continue
 			}
 			d.find(LookAlikeMint, fmt.Sprintf("token %s calls itself %q, and is not %s (%s)",

@@ -1,8 +1,15 @@
 package effects_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
@@ -108,6 +115,17 @@ func TestFindLookAlikeMints(t *testing.T) {
 		"zero width":              {chain.TokenName{Symbol: "US\u200bDC"}, true},
 		"dots and spaces":         {chain.TokenName{Symbol: "U.S D-C"}, true},
 		"a five":                  {chain.TokenName{Symbol: "U5DC"}, true},
+		"Cyrillic Dzhe":           {chain.TokenName{Symbol: "\u040fSDC"}, true},
+		"Cherokee D":              {chain.TokenName{Symbol: "US\u13a0C"}, true},
+		"Lisu":                    {chain.TokenName{Symbol: "\ua4f4\ua4e2\ua4d3\ua4da"}, true},
+		"Canadian":                {chain.TokenName{Symbol: "\u144c\u1515\u15ea\u1455"}, true},
+		"a lunate sigma":          {chain.TokenName{Symbol: "USD\u03f9"}, true},
+		"an eth":                  {chain.TokenName{Symbol: "US\u00d0C"}, true},
+		"a union sign":            {chain.TokenName{Symbol: "\u222aSDC"}, true},
+		"a currency sign before":  {chain.TokenName{Symbol: "$USDC"}, true},
+		"a number after":          {chain.TokenName{Symbol: "USDC2"}, true},
+		"a number apart":          {chain.TokenName{Symbol: "USDC 2.0"}, true},
+		"a sign inside":           {chain.TokenName{Symbol: "U$DC"}, true},
 		"SOL":                     {chain.TokenName{Symbol: "S0L"}, true},
 		"SOL by name":             {chain.TokenName{Name: "Wrapped  So\u0131"}, true},
 		"another":                 {chain.TokenName{Name: "Bags", Symbol: "BAGS"}, false},
@@ -184,5 +202,31 @@ func TestPaymentsShowBothSidesOfATransferFee(t *testing.T) {
 		if paid := effect.Payments(); err != nil || len(paid) != 1 || paid[0].Amount != 900 || paid[0].Received != test.received || charge[mint] != 900 {
 			t.Errorf("%s: payments %+v, charge %v, want 900 of which %d arrive", name, paid, charge, test.received)
 		}
+	}
+}
+
+// TestFindingCodesAreAll: a code that is missing from the list could not be
+// named in a rule.
+func TestFindingCodesAreAll(t *testing.T) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), "known.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+				text, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				texts = append(texts, text)
+			}
+		}
+		return true
+	})
+	slices.Sort(texts)
+	if diff := cmp.Diff(texts, slices.Sorted(slices.Values(effects.FindingCodes))); diff != "" {
+		t.Errorf("the constants, and the list (-const +list):\n%s", diff)
 	}
 }

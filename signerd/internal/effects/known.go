@@ -22,7 +22,7 @@ type NamedMint struct {
 	Mint solana.PublicKey
 }
 
-// Codes of findings that a policy can have rules about.
+// Codes of findings. A policy can have rules about each.
 const (
 	// FirstSeenRecipient: somebody is paid whom the owner has not named.
 	FirstSeenRecipient = "first_seen_recipient"
@@ -47,3 +47,9 @@ const (
 	// Delegate: somebody can already spend from a token account of the wallet.
 	Delegate = "delegate"
 )
+
+// FindingCodes are all of them.
+var FindingCodes = []string{
+	FirstSeenRecipient, LookAlikeRecipient, LookAlikeMint, UnverifiedMint, UnknownInnerProgram, LooseLamports,
+	Freezable, PermanentDelegate, Pausable, TransferHook, TransferFee, Confidential, Delegate,
+}

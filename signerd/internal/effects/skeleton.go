@@ -4,22 +4,21 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mtibben/confusables"
 	"golang.org/x/text/unicode/norm"
 
 	"countersign/shared/untrusted"
 )
 
-// skeleton folds a name to what a person sees at a glance: compatibility forms
-// (full width, mathematical, circled) become plain letters, case and accents
-// go, letters of other scripts and digits that look like a Latin letter become
-// that letter, and what is neither letter nor digit is left out. Two names that
-// fold to the same text are taken for each other. The table holds the capital
-// and small letters of Cyrillic, Greek, Armenian and Cherokee that common fonts
-// draw like Latin ones; it is smaller than Unicode's list of confusables, which
-// no library in this module carries.
+// skeleton folds a name to what a person sees at a glance: Unicode's own list of
+// confusable characters (UTS #39) first, then compatibility forms (full width,
+// mathematical, circled) become plain letters, case and accents go, digits and
+// further letters that look like a Latin letter become that letter, and what is
+// neither letter nor digit is left out. Two names that fold to the same text are
+// taken for each other.
 func skeleton(text string) string {
 	text = untrusted.Clean(text, untrusted.Name).Display()
-	text = norm.NFKD.String(text)
+	text = norm.NFKD.String(confusables.Skeleton(text))
 	var out strings.Builder
 	for _, r := range text {
 		// Before the case is folded: a capital can look like another letter
@@ -38,15 +37,25 @@ func skeleton(text string) string {
 	return pairs.Replace(out.String())
 }
 
+// skeletons are those of a name, and of the name without what is put around one
+// to make another that is taken for it: a currency sign before it, or a number
+// after it.
+func skeletons(text string) []string {
+	bare := strings.TrimLeft(text, "$#@\u20ac\u00a3")
+	short := strings.TrimRightFunc(bare, func(r rune) bool { return unicode.IsDigit(r) || unicode.IsSpace(r) || unicode.IsPunct(r) })
+	return []string{skeleton(text), skeleton(bare), skeleton(short)}
+}
+
 // pairs are two letters that together look like one.
 var pairs = strings.NewReplacer("rn", "m", "vv", "w", "cl", "d")
 
-// lookAlikes maps a character to the small Latin letter that it looks like.
+// lookAlikes maps a character to the small Latin letter that it looks like, also
+// where the two are too far apart for Unicode's list: a person glances.
 var lookAlikes = invert(map[rune]string{
 	'a': "\u0430\u0410\u03b1\u0391\u0251\u13aa@4",
 	'b': "\u0412\u0392\u0432\u042c\u044c\u13f48",
 	'c': "\u0441\u0421\u03f2\u03f9\u13df\u00a2",
-	'd': "\u0501\u0500\u13e7\u13a0",
+	'd': "\u0501\u0500\u13e7\u13a0\u00d0\u00f0\u0110\u0111",
 	'e': "\u0435\u0415\u0395\u03b5\u0454\u0404\u13ac\u20ac3",
 	'f': "\u0192\u03dc",
 	'g': "\u0261\u13c0\u050d\u050c69",
@@ -63,7 +72,7 @@ var lookAlikes = invert(map[rune]string{
 	'r': "\u0433\u13a1\u13d2",
 	's': "\u0455\u0405\u13da\u054f$5",
 	't': "\u0442\u0422\u03a4\u03c4\u13a2\u20ae7",
-	'u': "\u057d\u054d\u03c5\u0446",
+	'u': "\u040f\u045f\u057d\u054d\u03c5\u0446",
 	'v': "\u0475\u0474\u03bd\u13d9",
 	'w': "\u051d\u051c\u0461\u0460\u13b3\u03c9",
 	'x': "\u0445\u0425\u03a7\u03c7\u00d7",

@@ -20,6 +20,7 @@ import (
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 	"countersign/signerd/internal/policy"
+	"countersign/signerd/internal/stated"
 )
 
 // Request is what to explain, and what the transaction is supposed to be.
@@ -248,6 +249,28 @@ func (s *study) decide(ctx context.Context) {
 		Flow: s.Flow, Bounds: s.bounds, Known: s.known(), Pins: s.Policy.Pins(),
 	})
 	if s.failed == nil {
+		// flow asks this first; but what is wrong with the bytes tells more.
+		s.failed = s.checkStatable()
+	}
+	if s.failed == nil {
 		s.decision = s.Policy.Evaluate(s.Flow, []judge.Judged{s.judged}, policy.Circumstances{Now: s.Now})
 	}
+}
+
+// checkStatable refuses what flow would: what no tool call could ask for, and a
+// policy that counts a token in other units.
+func (s *study) checkStatable() error {
+	if err := stated.Shape(s.Flow, s.bounds); err != nil {
+		return err
+	}
+	for mint := range s.bounds.MaxOut {
+		info, known := s.mints[mint]
+		if !known {
+			continue
+		}
+		if err := s.Policy.CheckDecimals(mint, info.Decimals); err != nil {
+			return err
+		}
+	}
+	return nil
 }

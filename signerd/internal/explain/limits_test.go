@@ -3,6 +3,8 @@ package explain_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"countersign/signerd/internal/decode/decodetest"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/explain"
+	"countersign/signerd/internal/policy"
 )
 
 // TestExplainSaysWhatTheBytesShowWithoutAChain: nothing answers, or what
@@ -146,4 +149,25 @@ func FuzzReadInput(f *testing.F) {
 			t.Errorf("a sound transaction ends at %s", where)
 		}
 	})
+}
+
+// TestExplainRefusesWhatNoToolAsksFor: signerd refuses these before it judges
+// them, so they are not allowed.
+func TestExplainRefusesWhatNoToolAsksFor(t *testing.T) {
+	s := startScene(t)
+	s.reset()
+	raw := decodetest.Legacy(wallet, s.latest(), decodetest.Transfer(wallet, friend, 10_000_000), decodetest.Transfer(wallet, keyOf(99), 10_000_000)).Marshal()
+	report := s.explain(raw)
+	if report.Decision != explain.Refused || !strings.Contains(report.Verdict.Reason, "2 others are paid, and a transfer pays 1") {
+		t.Errorf("two recipients: %s, %s", report.Decision, report.Verdict.Reason)
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", "policy.toml"))
+	s.must(err)
+	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("{{token}}"), []byte(s.world.TokenMint)), []byte("decimals = 6"), []byte("decimals = 9"))
+	s.policy, err = policy.Load(text)
+	s.must(err)
+	sale, _ := s.trade(s.world.TokenMint, s.world.WSOL, 1_000_000)
+	if report := s.explain([]byte(sale)); report.Decision != explain.Refused || !strings.Contains(report.Verdict.Reason, "the owner must correct it") {
+		t.Errorf("other decimals than the mint's: %s, %s", report.Decision, report.Verdict.Reason)
+	}
 }

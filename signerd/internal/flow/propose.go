@@ -112,8 +112,7 @@ func isRefusal(err error) bool {
 }
 
 // checkStated refuses a proposal that is not what its tool call says. How many
-// digits a token has behind the point is the mint's own word: a policy that
-// says otherwise would cap something else than its owner meant.
+// digits a token has behind the point is the mint's own word.
 func (f *Flow) checkStated(ctx context.Context, p Proposed, rules *policy.Policy) error {
 	var tokens []solana.PublicKey
 	for mint := range p.Bounds.MaxOut {
@@ -129,9 +128,8 @@ func (f *Flow) checkStated(ctx context.Context, p Proposed, rules *policy.Policy
 		}
 	}
 	for mint, info := range mints {
-		if asset, capped := rules.Cap(mint); capped && asset.Decimals != info.Decimals {
-			return fault.New(fault.PolicyDenied, "the policy gives %s %d decimals, and the mint %s has %d; the owner must correct it",
-				asset.Name, asset.Decimals, mint, info.Decimals)
+		if err := rules.CheckDecimals(mint, info.Decimals); err != nil {
+			return err
 		}
 	}
 	return stated.Check(p.Tool, p.Arguments, p.Flow, p.Bounds, func(mint solana.PublicKey) (uint8, bool) {

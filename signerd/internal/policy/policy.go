@@ -127,6 +127,17 @@ func (p *Policy) Cap(mint solana.PublicKey) (AssetCap, bool) {
 	return AssetCap{}, false
 }
 
+// CheckDecimals refuses a mint that the policy gives other decimals than it has:
+// it would cap something else than its owner meant.
+func (p *Policy) CheckDecimals(mint solana.PublicKey, decimals uint8) error {
+	asset, capped := p.Cap(mint)
+	if !capped || asset.Decimals == decimals {
+		return nil
+	}
+	return fault.New(fault.PolicyDenied, "the policy gives %s %d decimals, and the mint %s has %d; the owner must correct it",
+		asset.Name, asset.Decimals, mint, decimals)
+}
+
 // TransactionsPerHour is how many transactions may be signed in any hour, or 0
 // for no such limit.
 func (p *Policy) TransactionsPerHour() int { return p.transactionsHour }

@@ -39,11 +39,15 @@ func names[T fmt.Stringer](all ...T) map[string]T {
 
 // findingNames are the findings that a rule can ask for. A word that is none of
 // them would make a rule that never applies.
-var findingNames = names(
-	word(effects.FirstSeenRecipient), word(effects.LookAlikeRecipient), word(effects.LookAlikeMint), word(effects.UnverifiedMint),
-	word(effects.UnknownInnerProgram), word(effects.Freezable), word(effects.PermanentDelegate), word(effects.Pausable),
-	word(effects.TransferHook), word(effects.TransferFee), word(effects.Confidential), word(effects.Delegate),
-)
+var findingNames = findingWords()
+
+func findingWords() map[string]word {
+	words := make([]word, 0, len(effects.FindingCodes))
+	for _, code := range effects.FindingCodes {
+		words = append(words, word(code))
+	}
+	return names(words...)
+}
 
 type word string
 

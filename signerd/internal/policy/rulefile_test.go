@@ -123,7 +123,7 @@ func TestLoadSaysWhatIsWrongInOptionalTables(t *testing.T) {
 		{"version unknown", `["v0", "v1"]`, `["v2"]`, "line 60, column 1: rule[0].version: entry 1 must be one of legacy, v0, v1"},
 		{"program misspelt", `program = ["` + jupiterText, `program = ["JUP`, "line 61, column 1: rule[0].program: entry 1: address has 2 bytes, want 32"},
 		{"finding unknown", `["transfer_fee"]`, `["tax"]`, "line 64, column 1: rule[0].finding: entry 1 must be one of confidential, delegate, first_seen_recipient, " +
-			"freezable, look_alike_mint, look_alike_recipient, pausable, permanent_delegate, transfer_fee, transfer_hook, unknown_inner_program, unverified_mint"},
+			"freezable, look_alike_mint, look_alike_recipient, loose_lamports, pausable, permanent_delegate, transfer_fee, transfer_hook, unknown_inner_program, unverified_mint"},
 		{"client of two lines", `["an agent"]`, `["an\nagent"]`, "line 65, column 1: rule[0].client: entry 1 must be a name of 1 to 200 characters"},
 		{"amount in an unknown unit", `"5 USDC"`, `"5 EURC"`,
 			`line 66, column 1: rule[0].amount_above: must be an amount with its unit, such as "0.1 SOL"; the unit must be SOL or the name of a [[mint]]`},

@@ -40,15 +40,6 @@ var (
 	likePairs   = strings.NewReplacer("rn", "m", "vv", "w", "cl", "d")
 )
 
-// endLetters is how many letters at each end a person compares.
-const endLetters = 4
-
-// looksLike reports two addresses that are alike where people look.
-func looksLike(a, b solana.PublicKey) bool {
-	left, right := a.String(), b.String()
-	return a != b && left[:endLetters] == right[:endLetters] && left[len(left)-endLetters:] == right[len(right)-endLetters:]
-}
-
 // wellKnown are addresses that are no one's wallet, although some of them are
 // on the curve.
 var wellKnown = []solana.PublicKey{

@@ -121,11 +121,11 @@ func (b *Book) check(a Addition, known []effects.Recipient) error {
 	if a.Insist {
 		return nil
 	}
-	if looksLike(a.Address, b.wallet) {
+	if effects.SameEnds(a.Address, b.wallet) {
 		return lookAlike("the wallet itself", b.wallet)
 	}
 	for _, entry := range known {
-		if looksLike(a.Address, entry.Address) {
+		if effects.SameEnds(a.Address, entry.Address) {
 			return lookAlike(entry.Name, entry.Address)
 		}
 	}

@@ -45,6 +45,29 @@ func mismatch(format string, args ...any) error {
 	return fault.New(fault.IntentMismatch, "the proposal is not what its tool call says: "+format, args...)
 }
 
+// Shape refuses bounds that no tool call of the flow could state: a tool names
+// one asset that leaves, one that arrives, one recipient, or none of these.
+func Shape(flow effects.Flow, bounds effects.Bounds) error {
+	type shape struct{ out, in, recipients int }
+	shapes := map[effects.Flow]shape{effects.Transfer: {1, 0, 1}, effects.Swap: {1, 1, 0}, effects.Claim: {0, 1, 0}}
+	want, known := shapes[flow]
+	switch {
+	case !known:
+		return mismatch("no tool asks for a %s", flow)
+	case len(bounds.MaxOut) != want.out:
+		return mismatch("of %d assets something may leave, and a %s gives %d away", len(bounds.MaxOut), flow, want.out)
+	case len(bounds.MinIn) != want.in:
+		return mismatch("%d assets arrive, and a %s brings %d", len(bounds.MinIn), flow, want.in)
+	case len(bounds.Recipients) != want.recipients:
+		return mismatch("%d others are paid, and a %s pays %d", len(bounds.Recipients), flow, want.recipients)
+	case flow == effects.Transfer && len(bounds.Programs) != 0:
+		return mismatch("a transfer calls no other programs")
+	case flow == effects.Claim && bounds.MinIn[amount.SOL] == 0:
+		return mismatch("a claim brings SOL")
+	}
+	return nil
+}
+
 func checkTrade(arguments string, flow effects.Flow, bounds effects.Bounds, decimals Decimals) error {
 	stated, err := readTrade(arguments)
 	if err != nil {
@@ -53,10 +76,10 @@ func checkTrade(arguments string, flow effects.Flow, bounds effects.Bounds, deci
 	if flow != effects.Swap {
 		return mismatch("a trade is proposed as a %s", flow)
 	}
-	if len(bounds.Recipients) != 0 {
-		return mismatch("a trade pays nobody else")
+	if err := Shape(flow, bounds); err != nil {
+		return err
 	}
-	if len(bounds.MinIn) != 1 || bounds.MinIn[stated.output] == 0 {
+	if bounds.MinIn[stated.output] == 0 {
 		return mismatch("something else is bought than %s", name(stated.output))
 	}
 	return checkOut(bounds, stated.input, stated.amount, decimals)
@@ -66,17 +89,10 @@ func checkClaim(arguments string, flow effects.Flow, bounds effects.Bounds) erro
 	if err := checkMints(arguments); err != nil {
 		return err
 	}
-	switch {
-	case flow != effects.Claim:
+	if flow != effects.Claim {
 		return mismatch("a claim is proposed as a %s", flow)
-	case len(bounds.MaxOut) != 0:
-		return mismatch("a claim gives nothing away")
-	case len(bounds.Recipients) != 0:
-		return mismatch("a claim pays nobody else")
-	case len(bounds.MinIn) != 1 || bounds.MinIn[amount.SOL] == 0:
-		return mismatch("a claim brings SOL")
 	}
-	return nil
+	return Shape(flow, bounds)
 }
 
 func checkTransfer(arguments string, flow effects.Flow, bounds effects.Bounds, decimals Decimals) error {
@@ -84,15 +100,14 @@ func checkTransfer(arguments string, flow effects.Flow, bounds effects.Bounds, d
 	if err != nil {
 		return err
 	}
-	switch {
-	case flow != effects.Transfer:
+	if flow != effects.Transfer {
 		return mismatch("a transfer is proposed as a %s", flow)
-	case len(bounds.Recipients) != 1 || bounds.Recipients[0] != stated.to:
+	}
+	if err := Shape(flow, bounds); err != nil {
+		return err
+	}
+	if bounds.Recipients[0] != stated.to {
 		return mismatch("somebody else is paid than %s", stated.to)
-	case len(bounds.MinIn) != 0:
-		return mismatch("a transfer brings nothing")
-	case len(bounds.Programs) != 0:
-		return mismatch("a transfer calls no other programs")
 	}
 	return checkOut(bounds, stated.mint, stated.amount, decimals)
 }
@@ -111,7 +126,7 @@ func checkOut(bounds effects.Bounds, asset solana.PublicKey, text string, decima
 	if err != nil || units == 0 || units.Decimal(digits) != text {
 		return mismatch("the stated amount is no amount of %s in its shortest form", name(asset))
 	}
-	if out, named := bounds.MaxOut[asset]; len(bounds.MaxOut) != 1 || !named || out != units {
+	if out, named := bounds.MaxOut[asset]; !named || out != units {
 		return mismatch("something else may leave than %s %s", text, name(asset))
 	}
 	return nil

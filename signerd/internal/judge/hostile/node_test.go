@@ -116,12 +116,12 @@ func sentAnswer(body []byte) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%q}`, call.ID, tx.ID())
 }
 
-// springs has something done just before a transaction is sent on, and no
-// preflight after it.
+// springs has something done once a transaction is judged, when the height is
+// asked before it is signed and sent to every node, and no preflight after it.
 func (n *node) springs(do func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.before["sendTransaction"] = do
+	n.before["getBlockHeight"] = do
 	n.blind = true
 }
 
