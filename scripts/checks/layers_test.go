@@ -81,6 +81,9 @@ var layers = []struct {
 		scripts/sandbox/bagsandbox
 		scripts/sandbox/internal/process
 		scripts/sandbox scripts/stack
+		scripts/crashpoint/filter
+		scripts/crashpoint scripts/crashpoint/launch
+		scripts/crash
 		scripts/bench/trivialmcp scripts/bench
 		scripts/dev scripts/demo scripts/e2e scripts/liar
 	`},

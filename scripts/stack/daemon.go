@@ -22,11 +22,11 @@ type daemon struct {
 	err     error // valid once done is closed
 }
 
-func startDaemon(log io.Writer, path string, environment []string, args ...string) (*daemon, error) {
+func startDaemon(start func(*exec.Cmd) error, log io.Writer, path string, environment []string, args ...string) (*daemon, error) {
 	command := exec.Command(path, args...)
 	command.Env = environment
 	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
+	if err := start(command); err != nil {
 		return nil, err
 	}
 	d := &daemon{command: command, done: make(chan struct{})}

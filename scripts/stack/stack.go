@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -47,6 +48,8 @@ type Options struct {
 	CapTokens bool
 	// MCPD is appended to mcpd's configuration.
 	MCPD string
+	// StartSigner starts signerd's process in a way of its own.
+	StartSigner func(*exec.Cmd) error
 	// Log receives what the processes log.
 	Log io.Writer
 }
@@ -166,7 +169,11 @@ func (s *Stack) capTokens() error {
 
 // StartSigner starts signerd and waits until its socket answers.
 func (s *Stack) StartSigner(ctx context.Context) error {
-	d, err := startDaemon(s.options.Log, filepath.Join(s.options.Bin, "signerd"), s.Environment(), "--config", s.SignerdConfig, "serve")
+	start := (*exec.Cmd).Start
+	if s.options.StartSigner != nil {
+		start = s.options.StartSigner
+	}
+	d, err := startDaemon(start, s.options.Log, filepath.Join(s.options.Bin, "signerd"), s.Environment(), "--config", s.SignerdConfig, "serve")
 	if err != nil {
 		return fmt.Errorf("start signerd: %w", err)
 	}
