@@ -24,6 +24,14 @@ const SOLDecimals = 9
 // System program and so can never be a mint.
 var SOL = solana.PublicKey{}
 
+// Asset is the mint under which amounts of a mint count: wrapped SOL is SOL.
+func Asset(mint solana.PublicKey) solana.PublicKey {
+	if mint == solana.WrappedSOL {
+		return SOL
+	}
+	return mint
+}
+
 // The ways a decimal text can be wrong.
 var (
 	ErrSyntax    = errors.New("amount must be a plain decimal number such as 0.25")

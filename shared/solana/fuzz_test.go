@@ -2,9 +2,9 @@ package solana_test
 
 import (
 	"bytes"
-	"runtime"
 	"testing"
 
+	"countersign/shared/alloctest"
 	"countersign/shared/solana"
 )
 
@@ -44,27 +44,19 @@ var hostileLengths = []struct {
 	{"v1 signatures", joined([]byte{0x81, 12, 0, 0}, make([]byte, 36), []byte{0, 12}, make([]byte, 12*32))},
 }
 
-// allocated is how many bytes f allocates; a concurrent garbage collection may
-// add a little.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
-// mostAllocated bounds what parsing may allocate: the structures are at most
-// 20 times the bytes they come from (an instruction of three bytes), and a map
-// entry or an error text is small.
-func mostAllocated(size int) uint64 { return uint64(32*size) + 16<<10 }
+// What parsing may allocate: the structures are at most 20 times the bytes they
+// come from (an instruction of three bytes), and a map entry or an error text is
+// small.
+const (
+	perByte = 32
+	beside  = 16 << 10
+)
 
 func TestParseAllocatesNothingOnTheWordOfALength(t *testing.T) {
 	for _, announced := range hostileLengths {
 		var err error
-		used := allocated(func() { _, err = solana.ParseTransaction(announced.raw) })
-		if used > mostAllocated(len(announced.raw)) {
-			t.Errorf("%s: %d bytes allocated for %d", announced.of, used, len(announced.raw))
+		if wrong := alloctest.Excess(len(announced.raw), perByte, beside, func() { _, err = solana.ParseTransaction(announced.raw) }); wrong != "" {
+			t.Errorf("%s: %s", announced.of, wrong)
 		}
 		if err == nil {
 			t.Errorf("%s: accepted", announced.of)
@@ -78,8 +70,9 @@ func FuzzParseTransaction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var tx solana.Transaction
 		var err error
-		if used := allocated(func() { tx, err = solana.ParseTransaction(raw) }); used > mostAllocated(min(len(raw), solana.MaxTransactionSizeV1)) {
-			t.Errorf("%d bytes allocated for %d", used, len(raw))
+		size := min(len(raw), solana.MaxTransactionSizeV1)
+		if wrong := alloctest.Excess(size, perByte, beside, func() { tx, err = solana.ParseTransaction(raw) }); wrong != "" {
+			t.Error(wrong)
 		}
 		if err != nil {
 			return

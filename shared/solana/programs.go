@@ -15,7 +15,10 @@ var (
 	StakeProgram           = MustPublicKey("Stake11111111111111111111111111111111111111")
 	VoteProgram            = MustPublicKey("Vote111111111111111111111111111111111111111")
 	UpgradeableLoader      = MustPublicKey("BPFLoaderUpgradeab1e11111111111111111111111")
+	LoaderV1               = MustPublicKey("BPFLoader1111111111111111111111111111111111")
 	LoaderV2               = MustPublicKey("BPFLoader2111111111111111111111111111111111")
+	LoaderV4               = MustPublicKey("LoaderV411111111111111111111111111111111111")
+	ConfigProgram          = MustPublicKey("Config1111111111111111111111111111111111111")
 	WrappedSOL             = MustPublicKey("So11111111111111111111111111111111111111112")
 
 	DFlowProgram      = MustPublicKey("DF1ow4tspfHX9JwWJsAb9epbkA8hmpSEAtxXy1V27QBH")
@@ -25,6 +28,9 @@ var (
 	FeeShareV1Program = MustPublicKey("FEEhPbKVKnco9EXnaY3i4R5rQVUx91wgVfu8qokixywi")
 	FeeShareV2Program = MustPublicKey("FEE2tBhCKAt7shrod19QttSVREUYPiyMzoku1mL1gqVK")
 )
+
+// IsTokenProgram reports the two programs that keep tokens.
+func IsTokenProgram(key PublicKey) bool { return key == TokenProgram || key == Token2022Program }
 
 // Facts of the fee schedule and the wire, from the runtime.
 const (

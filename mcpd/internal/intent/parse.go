@@ -189,10 +189,7 @@ func ParseAsset(argument, text string) (solana.PublicKey, error) {
 		return solana.PublicKey{}, fault.New(fault.InvalidArguments,
 			"%s must be the base58 address of a mint (32 bytes), or SOL", argument).Because(err)
 	}
-	if mint == solana.WrappedSOL {
-		return amount.SOL, nil
-	}
-	return mint, nil
+	return amount.Asset(mint), nil
 }
 
 // maxCodeLength bounds a confirmation code.

@@ -56,7 +56,7 @@ func (c *Client) Mints(ctx context.Context, keys []solana.PublicKey) (map[solana
 // ParseMint reads a mint of either token program.
 func ParseMint(account Account) (MintInfo, bool) {
 	data := account.Data
-	if !IsTokenProgram(account.Owner) || len(data) < mintSize || data[45] != 1 {
+	if !solana.IsTokenProgram(account.Owner) || len(data) < mintSize || data[45] != 1 {
 		return MintInfo{}, false
 	}
 	_, freezable, ok := optionalKey(data[46:82])

@@ -46,21 +46,16 @@ const (
 	typeAccount = 2
 )
 
-// IsTokenProgram reports either token program.
-func IsTokenProgram(key solana.PublicKey) bool {
-	return key == solana.TokenProgram || key == solana.Token2022Program
-}
-
 // IsMultisig reports a multisig of either token program.
 func IsMultisig(account Account) bool {
-	return IsTokenProgram(account.Owner) && len(account.Data) == multisigSize
+	return solana.IsTokenProgram(account.Owner) && len(account.Data) == multisigSize
 }
 
 // ParseToken reads a token account of either program. It reports false for
 // anything else, also for a mint or multisig of these programs.
 func ParseToken(account Account) (Token, bool) {
 	data := account.Data
-	if !IsTokenProgram(account.Owner) || len(data) < tokenSize || len(data) == multisigSize {
+	if !solana.IsTokenProgram(account.Owner) || len(data) < tokenSize || len(data) == multisigSize {
 		return Token{}, false
 	}
 	var extensions []extension

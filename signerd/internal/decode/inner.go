@@ -47,11 +47,6 @@ func innerOne(index int, call Call) (Instruction, error) {
 	return instruction, nil
 }
 
-// IsToken reports either token program.
-func IsToken(program solana.PublicKey) bool {
-	return program == solana.TokenProgram || program == solana.Token2022Program
-}
-
 // Knows reports a program that signerd knows by name.
 func Knows(program solana.PublicKey) bool {
 	_, decoded := programs[program]
@@ -80,7 +75,7 @@ func (i Instruction) SetsUp() (account solana.PublicKey, ok bool) {
 		case opAssign, opAllocate, opCreatePrefunded:
 			at = 0
 		}
-	case IsToken(i.Program) && len(i.Data) > 0:
+	case solana.IsTokenProgram(i.Program) && len(i.Data) > 0:
 		switch i.Data[0] {
 		case opInitializeAccount, opInitializeAccount2, opInitializeAccount3, opImmutableOwner:
 			at = 0
@@ -96,7 +91,7 @@ func (i Instruction) SetsUp() (account solana.PublicKey, ok bool) {
 // authority, of which mint.
 func (i Instruction) Minted() (mint, to, authority solana.PublicKey, units amount.Units, ok bool) {
 	const accounts, length = 3, 1 + 8
-	if !IsToken(i.Program) || len(i.Data) < length || len(i.Accounts) < accounts ||
+	if !solana.IsTokenProgram(i.Program) || len(i.Data) < length || len(i.Accounts) < accounts ||
 		(i.Data[0] != opMintTo && i.Data[0] != opMintToChecked) {
 		return mint, to, authority, 0, false
 	}

@@ -20,6 +20,12 @@ var programs = map[solana.PublicKey]program{
 	solana.LookupTableProgram:     {name: "Address Lookup Table", tag: wordTag, specs: lookupSpecs},
 }
 
+// Decodes reports the programs whose every instruction is understood.
+func Decodes(id solana.PublicKey) bool {
+	_, known := programs[id]
+	return known
+}
+
 // associatedSpecs are all instructions of the Associated Token program.
 var associatedSpecs = map[uint32]spec{
 	0: {name: "Create", kind: CreateAssociated, accounts: 6, optional: 1, fill: fillAssociated},

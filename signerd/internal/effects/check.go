@@ -86,18 +86,15 @@ func (d *Draft) checkMultisigs() error {
 
 // concerns reports that the bounds are about a mint.
 func (d *Draft) concerns(mint solana.PublicKey) bool {
-	_, out := d.bounds.MaxOut[asset(mint)]
-	_, in := d.bounds.MinIn[asset(mint)]
+	_, out := d.bounds.MaxOut[amount.Asset(mint)]
+	_, in := d.bounds.MinIn[amount.Asset(mint)]
 	return out || in
 }
 
 // custodians are programs whose accounts give rights to keys named in them.
 var custodians = []solana.PublicKey{
 	solana.SystemProgram, solana.TokenProgram, solana.Token2022Program, solana.StakeProgram, solana.VoteProgram,
-	solana.LookupTableProgram, solana.UpgradeableLoader, solana.LoaderV2,
-	solana.MustPublicKey("BPFLoader1111111111111111111111111111111111"),
-	solana.MustPublicKey("LoaderV411111111111111111111111111111111111"),
-	solana.MustPublicKey("Config1111111111111111111111111111111111111"),
+	solana.LookupTableProgram, solana.UpgradeableLoader, solana.LoaderV1, solana.LoaderV2, solana.LoaderV4, solana.ConfigProgram,
 }
 
 // checkStake refuses an account of somebody else in which the wallet has
@@ -258,20 +255,4 @@ func (d *Draft) inspectMints() {
 			d.find(Delegate, fmt.Sprintf("token account %s can already be spent from by %s", key, before.Delegate))
 		}
 	}
-}
-
-// tipAccounts are the block engine's tip accounts, from the Jito SDK's list.
-var tipAccounts = keySet(
-	"96gYZGLnJYVFmbjzopPSU6QiEV5fGqZNyN9nmNhvrZU5", "HFqU5x63VTqvQss8hp11i4wVV8bD44PvwucfZ2bU7gRe",
-	"Cw8CFyM9FkoMi7K7Crf6HNQqf4uEMzpKw6QNghXLvLkY", "ADaUMid9yfUytqMBgopwjb2DTLSokTSzL1zt6iGPaS49",
-	"DfXygSm4jCyNCybVYYK6DwvWqjKee8pbDmJGcLWNDXjh", "ADuUkR4vqLUMWXxW9gh6D6L8pMSawimctcNZ5pGwDcEt",
-	"DttWaMuVvTiduZRnguLF7jNxTgiMBZ1hyAumKUiL2KRL", "3AVi9Tg9Uo68tJfuvoKvqKNWKkC5wPdSSdeBnizKZ6jT",
-)
-
-func keySet(texts ...string) map[solana.PublicKey]struct{} {
-	set := make(map[solana.PublicKey]struct{}, len(texts))
-	for _, text := range texts {
-		set[solana.MustPublicKey(text)] = struct{}{}
-	}
-	return set
 }

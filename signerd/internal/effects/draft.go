@@ -131,14 +131,6 @@ func (d *Draft) ownKeys() []solana.PublicKey {
 	return keys
 }
 
-// asset is the mint under which amounts of an account count: wrapped SOL is SOL.
-func asset(mint solana.PublicKey) solana.PublicKey {
-	if mint == solana.WrappedSOL {
-		return amount.SOL
-	}
-	return mint
-}
-
 func (d *Draft) find(code, text string) {
 	if !slices.Contains(d.findings, Finding{code, text}) {
 		d.findings = append(d.findings, Finding{code, text})

@@ -131,7 +131,7 @@ func (d Draft) compareAmounts(after map[solana.PublicKey]chain.Account) ([]Chang
 	sums := map[solana.PublicKey]*balance{amount.SOL: d.walletBalance(after)}
 	order := []solana.PublicKey{amount.SOL}
 	for _, key := range d.ownKeys() {
-		mint := asset(d.own[key].mint)
+		mint := amount.Asset(d.own[key].mint)
 		if sums[mint] == nil {
 			sums[mint] = &balance{decimals: d.state.Mints[mint].Decimals}
 			order = append(order, mint)

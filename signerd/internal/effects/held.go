@@ -15,7 +15,7 @@ func (d Draft) sumHeld() (map[solana.PublicKey]amount.Units, error) {
 		if own.created {
 			continue
 		}
-		mint := asset(own.mint)
+		mint := amount.Asset(own.mint)
 		sum, err := amount.Sum(held[mint], own.before.Amount)
 		if err != nil {
 			return nil, overflow(err)
@@ -41,7 +41,7 @@ func (d Draft) listAssets(changes []Change) []solana.PublicKey {
 	}
 	for _, own := range d.own {
 		if d.tx.Writes(own.key) {
-			found[asset(own.mint)] = struct{}{}
+			found[amount.Asset(own.mint)] = struct{}{}
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), solana.PublicKey.Compare)

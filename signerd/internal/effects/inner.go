@@ -127,17 +127,17 @@ func (j *inside) tokenTransfer(c chain.InnerCall) error {
 	case !ours && j.signs(c.Instruction):
 		return j.refuse(c, "it spends from an account that is not the wallet's")
 	case !ours && arrives:
-		return j.receive(asset(to.mint), c.Amount)
+		return j.receive(amount.Asset(to.mint), c.Amount)
 	case !ours:
 		return nil
 	case c.Authority != j.wallet:
 		return j.refuse(c, "somebody else spends from the wallet's token account")
 	case slices.ContainsFunc(c.Extra, func(a decode.Account) bool { _, own := j.own[a.Key]; return own || a.Key == j.wallet }):
 		return j.refuse(c, "it hands the wallet to a transfer hook or multisig")
-	case arrives && asset(to.mint) == asset(from.mint):
+	case arrives && amount.Asset(to.mint) == amount.Asset(from.mint):
 		return nil
 	}
-	return j.spend(c, asset(from.mint))
+	return j.spend(c, amount.Asset(from.mint))
 }
 
 func (j *inside) tokenClose(c chain.InnerCall) error {
@@ -164,7 +164,7 @@ func (j *inside) forbidden(c chain.InnerCall) error {
 			if own.mint != mint {
 				return j.refuse(c, "it names another mint than the account's")
 			}
-			return j.receive(asset(mint), units)
+			return j.receive(amount.Asset(mint), units)
 		}
 	}
 	if !j.concernsUs(c) {

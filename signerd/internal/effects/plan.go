@@ -47,7 +47,7 @@ func (d Draft) Plan(h Holdings) (guard.Plan, error) {
 	h.Wrapped = min(h.Wrapped, d.bounds.MaxOut[amount.SOL])
 	lines := make(map[solana.PublicKey]bool)
 	for _, own := range d.exposed() {
-		mint := asset(own.mint)
+		mint := amount.Asset(own.mint)
 		if lines[mint] {
 			return plan, fault.New(fault.GuardImpossible, "two token accounts of the wallet hold %s, so what each must keep is not determined", own.mint)
 		}
@@ -129,7 +129,7 @@ func (d Draft) line(own *ownAccount, h Holdings) (guard.Line, error) {
 	} else {
 		held = held.Less(d.bounds.MaxOut[own.mint])
 	}
-	least, err := amount.Sum(held, d.bounds.MinIn[asset(own.mint)])
+	least, err := amount.Sum(held, d.bounds.MinIn[amount.Asset(own.mint)])
 	if err != nil {
 		return guard.Line{}, overflow(err)
 	}

@@ -54,7 +54,7 @@ var pairs = strings.NewReplacer("rn", "m", "vv", "w", "cl", "d")
 var lookAlikes = invert(map[rune]string{
 	'a': "\u0430\u0410\u03b1\u0391\u0251\u13aa@4",
 	'b': "\u0412\u0392\u0432\u042c\u044c\u13f48",
-	'c': "\u0441\u0421\u03f2\u03f9\u13df\u00a2",
+	'c': "\u1455\u0441\u0421\u03f2\u03f9\u13df\u00a2",
 	'd': "\u0501\u0500\u13e7\u13a0\u00d0\u00f0\u0110\u0111",
 	'e': "\u0435\u0415\u0395\u03b5\u0454\u0404\u13ac\u20ac3",
 	'f': "\u0192\u03dc",
@@ -70,7 +70,7 @@ var lookAlikes = invert(map[rune]string{
 	'p': "\u0440\u0420\u03c1\u03a1\u13e2",
 	'q': "\u051b\u051a\u0566",
 	'r': "\u0433\u13a1\u13d2",
-	's': "\u0455\u0405\u13da\u054f$5",
+	's': "\u1515\u0455\u0405\u13da\u054f$5",
 	't': "\u0442\u0422\u03a4\u03c4\u13a2\u20ae7",
 	'u': "\u040f\u045f\u057d\u054d\u03c5\u0446",
 	'v': "\u0475\u0474\u03bd\u13d9",

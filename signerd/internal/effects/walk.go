@@ -75,7 +75,7 @@ func (d *Draft) systemTransfer(i decode.Instruction) error {
 		}
 		return nil // Wrapping: it stays the wallet's SOL, and the guard's floor sees to that.
 	}
-	if _, tip := tipAccounts[i.To]; tip {
+	if IsTip(i.To) {
 		total, err := amount.Sum(d.tip, i.Amount)
 		d.tip = total
 		return overflow(err)
@@ -190,7 +190,7 @@ func (d *Draft) tokenTransfer(i decode.Instruction) error {
 		return refuse(i, "the receiving token account is not the associated account of %s, so it may be another's when this lands", owner)
 	}
 	return d.pay(Payment{
-		Recipient: owner, Mint: asset(from.mint), Amount: i.Amount, Received: i.Amount.Less(mint.Fee(i.Amount)),
+		Recipient: owner, Mint: amount.Asset(from.mint), Amount: i.Amount, Received: i.Amount.Less(mint.Fee(i.Amount)),
 	})
 }
 

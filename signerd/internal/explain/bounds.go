@@ -174,7 +174,7 @@ func (s *study) payments() []payment {
 		if !found {
 			owner = i.To
 		}
-		list = append(list, payment{owner, asset(mint), i.Amount})
+		list = append(list, payment{owner, amount.Asset(mint), i.Amount})
 	}
 	return list
 }
@@ -245,7 +245,7 @@ func (s *study) count(sums map[solana.PublicKey]amount.Units, state map[solana.P
 			continue
 		}
 		sums[amount.SOL] = add(sums[amount.SOL], account.Lamports)
-		if asset(token.Mint) != amount.SOL {
+		if amount.Asset(token.Mint) != amount.SOL {
 			sums[token.Mint] = add(sums[token.Mint], token.Amount)
 		}
 	}

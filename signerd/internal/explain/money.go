@@ -86,24 +86,16 @@ func (s *study) decimals(mint solana.PublicKey) (uint8, bool) {
 
 // assetName is what the policy calls an asset, or nothing.
 func (s *study) assetName(mint solana.PublicKey) string {
-	if asset, ok := s.Policy.Cap(asset(mint)); ok {
+	if asset, ok := s.Policy.Cap(amount.Asset(mint)); ok {
 		return asset.Name
 	}
 	return ""
 }
 
-// asset is the mint under which amounts count: wrapped SOL is SOL.
-func asset(mint solana.PublicKey) solana.PublicKey {
-	if mint == solana.WrappedSOL {
-		return amount.SOL
-	}
-	return mint
-}
-
 // amount is units of an asset, as reports carry them.
 func (s *study) amount(mint solana.PublicKey, units amount.Units) Amount {
 	view := Amount{BaseUnits: units.String(), Mint: "SOL", Name: s.assetName(mint)}
-	if asset(mint) != amount.SOL {
+	if amount.Asset(mint) != amount.SOL {
 		view.Mint = mint.String()
 	}
 	if decimals, known := s.decimals(mint); known {

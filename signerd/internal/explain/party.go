@@ -145,7 +145,7 @@ func (s *study) asset(mint solana.PublicKey) string {
 	switch name := s.assetName(mint); {
 	case mint == solana.WrappedSOL:
 		return "wrapped SOL"
-	case asset(mint) == amount.SOL:
+	case amount.Asset(mint) == amount.SOL:
 		return "SOL"
 	case name != "":
 		return name

@@ -7,6 +7,7 @@ import (
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
+	"countersign/signerd/internal/decode"
 	"countersign/signerd/internal/effects"
 )
 
@@ -98,21 +99,13 @@ func (l *loader) warnRule(path string, r rule) {
 		l.caution(path+".share_above", "can never apply: nothing takes more than all that the wallet holds")
 	}
 	for program := range r.programs {
-		if l.policy.programs[effects.Swap].has(program) || l.policy.programs[effects.Claim].has(program) || known(program) {
+		if l.policy.programs[effects.Swap].has(program) || l.policy.programs[effects.Claim].has(program) || decode.Decodes(program) {
 			return
 		}
 	}
 	if r.programs != nil {
 		l.caution(path+".program", "changes nothing: no such program is allowed, so what calls it is refused anyway")
 	}
-}
-
-// known reports the programs that signerd decodes and no list has to allow.
-func known(program solana.PublicKey) bool {
-	return slices.Contains([]solana.PublicKey{
-		solana.SystemProgram, solana.TokenProgram, solana.Token2022Program, solana.AssociatedTokenProgram,
-		solana.ComputeBudgetProgram, solana.MemoProgram, solana.MemoV1Program, solana.LookupTableProgram,
-	}, program)
 }
 
 func within(part, all keySet) bool {

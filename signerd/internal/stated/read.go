@@ -104,10 +104,7 @@ func readTransfer(text string) (transfer, error) {
 // for SOL.
 func asset(text string) (solana.PublicKey, bool) {
 	mint, ok := address(text)
-	if mint == solana.WrappedSOL {
-		return amount.SOL, ok
-	}
-	return mint, ok
+	return amount.Asset(mint), ok
 }
 
 func address(text string) (solana.PublicKey, bool) {

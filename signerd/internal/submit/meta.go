@@ -233,10 +233,8 @@ func addTokens(total map[solana.PublicKey]amount.Units, decimals map[solana.Publ
 		if balance.Owner != wallet {
 			continue
 		}
-		mint := balance.Mint
-		if mint == solana.WrappedSOL {
-			mint = amount.SOL
-		} else {
+		mint := amount.Asset(balance.Mint)
+		if mint != amount.SOL {
 			decimals[mint] = balance.Amount.Decimals
 		}
 		units, ok := balance.units()
