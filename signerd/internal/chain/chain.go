@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"countersign/shared/fault"
+	"countersign/shared/gather"
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
 )
@@ -80,6 +81,9 @@ func (c *Client) Each() []*Client {
 	return each
 }
 
+// MustAnswer is how many of the nodes must answer.
+func (c *Client) MustAnswer() int { return c.enough }
+
 // Enough fails unless so many of the nodes have answered as must. last is why
 // the latest of the others did not.
 func (c *Client) Enough(answered int, last error) error {
@@ -116,30 +120,20 @@ func ask[T any](ctx context.Context, c *Client, method string, params []any, che
 	return zero, last
 }
 
-// askAll asks all nodes at once, so that a slow one costs its own time only,
-// and collects their answers in order. Fewer than must answer are a fault: a
-// liar could be all that is left.
+// askAll asks all nodes at once and collects their answers in order. Fewer than
+// must answer are a fault: a liar could be all that is left. Once enough have
+// answered, the others are waited for a moment only.
 func askAll[T any](ctx context.Context, c *Client, method string, params []any, check func(T) error) ([]T, error) {
-	type outcome struct {
-		answer T
-		err    error
-	}
-	asked := make([]chan outcome, 0, len(c.nodes))
-	for _, node := range c.nodes {
-		answered := make(chan outcome, 1)
-		asked = append(asked, answered)
-		go func() {
-			answer, err := askNode(ctx, node, method, params, check)
-			answered <- outcome{answer, err}
-		}()
-	}
+	outcomes := gather.Enough(ctx, c.nodes, c.enough, nil, func(ctx context.Context, n *node) (T, error) {
+		return askNode(ctx, n, method, params, check)
+	})
 	var answers []T
 	var last error
-	for _, answered := range asked {
-		if got := <-answered; got.err != nil {
-			last = got.err
+	for _, one := range outcomes {
+		if one.Err != nil {
+			last = one.Err
 		} else {
-			answers = append(answers, got.answer)
+			answers = append(answers, one.Value)
 		}
 	}
 	if err := c.Enough(len(answers), last); err != nil {
@@ -172,21 +166,27 @@ func askNode[T any](ctx context.Context, n *node, method string, params []any, c
 // network is a fault; one that does not answer counts as silent in every read
 // until it has answered here, and enough must answer.
 func (c *Client) CheckGenesis(ctx context.Context, want solana.Hash) error {
+	outcomes := gather.Enough(ctx, c.nodes, c.enough, nil, func(ctx context.Context, n *node) (string, error) {
+		var genesis string
+		err := n.rpc.Call(ctx, methodGenesis, nil, &genesis)
+		return genesis, err
+	})
 	var silent error
 	answered := 0
-	for _, node := range c.nodes {
-		var genesis string
-		if err := node.rpc.Call(ctx, "getGenesisHash", nil, &genesis); err != nil {
-			node.out.Store(true)
-			silent = jsonrpc.FaultOf("getGenesisHash", err)
-			continue
-		}
-		if genesis != want.String() {
-			node.out.Store(true)
+	for i, one := range outcomes {
+		switch {
+		case one.Err != nil:
+			c.nodes[i].out.Store(true)
+			silent = jsonrpc.FaultOf(methodGenesis, one.Err)
+		case one.Value != want.String():
+			c.nodes[i].out.Store(true)
 			return fault.New(fault.NetworkMismatch, "an RPC node serves another network than the one the policy pins")
+		default:
+			c.nodes[i].out.Store(false)
+			answered++
 		}
-		node.out.Store(false)
-		answered++
 	}
 	return c.Enough(answered, silent)
 }
+
+const methodGenesis = "getGenesisHash"

@@ -2,8 +2,10 @@ package judge
 
 import (
 	"context"
+	"errors"
 
 	"countersign/shared/fault"
+	"countersign/shared/gather"
 	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/decode"
 	"countersign/signerd/internal/effects"
@@ -21,36 +23,27 @@ type view struct {
 // left out as long as enough others do; any other error is a verdict, and one
 // is enough to refuse.
 func everywhere[V, T any](ctx context.Context, c *chain.Client, views []V, do func(context.Context, V) (T, error)) ([]T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	asked := make([]chan outcome, 0, len(views))
-	for _, v := range views {
-		answered := make(chan outcome, 1)
-		asked = append(asked, answered)
-		go func() {
-			value, err := do(ctx, v)
-			answered <- outcome{value, err}
-		}()
-	}
 	var found []T
 	var verdict, silent error
-	for _, answered := range asked {
-		got := <-answered
+	for _, one := range gather.Enough(ctx, views, c.MustAnswer(), isVerdict, do) {
 		switch {
-		case got.err == nil:
-			found = append(found, got.value)
-		case fault.Is(got.err, fault.RPCUnavailable), fault.Is(got.err, fault.RPCBadAnswer):
-			silent = got.err
+		case one.Err == nil:
+			found = append(found, one.Value)
+		case !isVerdict(one.Err):
+			silent = one.Err
 		case verdict == nil:
-			verdict = got.err
+			verdict = one.Err
 		}
 	}
 	if verdict != nil {
 		return nil, verdict
 	}
 	return found, c.Enough(len(found), silent)
+}
+
+// isVerdict tells a refusal from a node that does not answer.
+func isVerdict(err error) bool {
+	return !fault.Is(err, fault.RPCUnavailable) && !fault.Is(err, fault.RPCBadAnswer) && !errors.Is(err, gather.ErrSlow)
 }
 
 // views reads the transaction through every node.
