@@ -326,11 +326,11 @@ func (e *Engine) execute(ctx context.Context, result Result, code string, batch 
 }
 
 // settle replaces the worst case by what the chain says left, once nothing is
-// open any more.
+// open any more and all of it is told.
 func settle(held *caps.Held, receipt propose.Receipt, worst amount.Units) {
 	spent := amount.Units(0)
 	for _, tx := range receipt.Transactions {
-		if tx.Outcome == propose.Unknown || tx.Outcome == propose.InProgress {
+		if tx.Outcome == propose.Unknown || tx.Outcome == propose.InProgress || tx.Untold() {
 			return
 		}
 		for _, change := range tx.Changes {

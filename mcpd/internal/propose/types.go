@@ -128,6 +128,12 @@ type TransactionReceipt struct {
 	Error     *ProgramError
 }
 
+// Untold reports a transaction that is on chain, and of which too few of the
+// signer's RPC nodes told what it did: its fee is never nothing.
+func (t TransactionReceipt) Untold() bool {
+	return (t.Outcome == Landed || t.Outcome == LandedFailed) && t.Fee == 0
+}
+
 // Receipt is a stored outcome.
 type Receipt struct {
 	ProposalID   string

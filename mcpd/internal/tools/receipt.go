@@ -188,6 +188,9 @@ func transactionLine(i int, tx propose.TransactionReceipt) string {
 	if !tx.Signature.IsZero() {
 		line += ", signature " + tx.Signature.String()
 	}
+	if tx.Untold() {
+		return line + "; what it moved is not told by enough RPC nodes yet, so the limits count the most that it can have taken"
+	}
 	return line + ", fee " + sol(tx.Fee) + " SOL"
 }
 

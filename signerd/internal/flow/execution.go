@@ -231,6 +231,9 @@ func (e *execution) send(ctx context.Context, i int, judged judge.Judged, reserv
 	about := e.about()
 	about.digest = reservation.Transaction().Digest()
 	e.flow.settle(about, reservation.ID(), signed.ID(), result)
+	if (result.Outcome == submit.Landed || result.Outcome == submit.LandedFailed) && !result.Told() {
+		e.flow.tellLater(e.grant.Proposal().ID, reservation.ID())
+	}
 }
 
 // wordGuard says in words that it was our own guard that made a transaction
@@ -305,7 +308,7 @@ func outcomeOf(outcome submit.Outcome) Outcome {
 // transaction that brought SOL still counts. Where no node would tell, it is
 // empty, and the ledger charges all that was reserved.
 func charged(result submit.Result) map[solana.PublicKey]amount.Units {
-	if len(result.Changes) == 0 {
+	if !result.Told() || len(result.Changes) == 0 {
 		return nil
 	}
 	total := map[solana.PublicKey]amount.Units{amount.SOL: result.Fee}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"countersign/scripts/localnet"
+	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/effects"
@@ -102,5 +104,34 @@ func (w *world) refusesLedger(older *sqlite.Store) {
 	stages := flow.Stages{Book: approval.NewBook(older), Ledger: ledger.New(older, w.signer.PublicKey(), genesis), Audit: w.audit}
 	if _, err := flow.New(w.t.Context(), stages); !fault.Is(err, fault.StateLocked) {
 		w.t.Errorf("%v, want %s", err, fault.StateLocked)
+	}
+}
+
+// What too few nodes tell of a transaction that landed is not told, all that was
+// reserved is charged, and the receipt is completed once they do.
+func TestReceiptIsCompletedOnceItIsTold(t *testing.T) {
+	w := newWorld(t)
+	check(t, w.net.Fault(t.Context(), localnet.Fault{Method: "getTransaction", Kind: localnet.HideStatus, Count: 1_000_000}))
+	confirmed := w.propose()
+	receipt, err := w.flow.Execute(t.Context(), confirmed, ignore)
+	check(t, err)
+	if receipt.Outcome != flow.Landed || len(receipt.Transactions[0].Changes) != 0 || receipt.Transactions[0].Fee != 0 {
+		t.Fatalf("outcome %s, told %+v", receipt.Outcome, receipt.Transactions[0])
+	}
+	usage, err := w.ledger.Usage(t.Context(), session, time.Now())
+	check(t, err)
+	if held := usage.Day[amount.SOL]; held.Used < lamports || held.Reserved != 0 {
+		t.Errorf("charged %+v, and %d may have left", held, lamports)
+	}
+	check(t, w.net.ClearFaults(t.Context()))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		receipt, err := w.flow.ReceiptByCode(t.Context(), confirmed.Code)
+		check(t, err)
+		if told := receipt.Transactions[0]; told.Fee > 0 && len(told.Changes) == 1 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the receipt still says %+v", receipt.Transactions[0])
+		}
 	}
 }

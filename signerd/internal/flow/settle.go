@@ -223,6 +223,8 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 		return false
 	case p.Outcome != submit.Unknown && p.Outcome != result.Outcome:
 		return true // A node that has forgotten it disproves nothing.
+	case p.Outcome != submit.Unknown && !result.Told():
+		return false // There is nothing to add to the receipt yet.
 	}
 	delete(f.lowered, p.ReservationID)
 	about := subject{session: p.Session, proposal: p.ProposalID}
@@ -250,6 +252,22 @@ func (f *Flow) lastValid(ctx context.Context, p ledger.Pending) uint64 {
 	}
 	f.lowered[p.ReservationID] = known
 	return known
+}
+
+// tellLater has the settling passes look for the chain's account of a
+// transaction that landed and that too few nodes told of. The caller has the
+// wallet's turn.
+func (f *Flow) tellLater(proposalID, reservationID string) {
+	entries, err := f.stages.Ledger.OfProposal(f.work, proposalID)
+	if err != nil {
+		f.complain(f.work, "what a transaction changed is not told yet", err, aboutReservation(reservationID))
+		return
+	}
+	for _, entry := range entries {
+		if entry.ReservationID == reservationID {
+			f.untold = append(f.untold, entry)
+		}
+	}
 }
 
 // retell writes a proven outcome into the stored receipt.

@@ -53,7 +53,7 @@ type Result struct {
 	Outcome   Outcome
 	Signature solana.Signature
 	// Slot, Fee and Changes are the chain's own account of a transaction that
-	// landed. Changes is empty where no node would tell.
+	// landed. Fee and Changes are empty where too few nodes told it.
 	Slot    uint64
 	Fee     amount.Units
 	Changes []Change
@@ -63,6 +63,10 @@ type Result struct {
 	// Fault says, for everything but Landed, what the user is told.
 	Fault *fault.Fault
 }
+
+// Told reports whether the chain's own account of the transaction is there: its
+// fee is never nothing.
+func (r Result) Told() bool { return r.Fee > 0 }
 
 // Options adjust a sender; zero values mean the defaults.
 type Options struct {
