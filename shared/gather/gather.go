@@ -44,6 +44,9 @@ func Enough[S, T any](ctx context.Context, sources []S, enough int, answers func
 	var late <-chan time.Time
 	answered := 0
 	for range sources {
+		if answered >= enough && late == nil {
+			late = time.After(grace)
+		}
 		select {
 		case one := <-came:
 			outcomes[one.place] = one.outcome
@@ -52,9 +55,6 @@ func Enough[S, T any](ctx context.Context, sources []S, enough int, answers func
 			}
 		case <-late:
 			return outcomes
-		}
-		if answered >= enough && late == nil {
-			late = time.After(grace)
 		}
 	}
 	return outcomes

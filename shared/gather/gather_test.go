@@ -42,7 +42,8 @@ func TestWaitForEnough(t *testing.T) {
 		"but for those that do": {
 			[]source{{hour, nil}, {0, errNo}, {0, nil}}, 2, func(err error) bool { return errors.Is(err, errNo) }, "slow no 2", 500 * time.Millisecond,
 		},
-		"nobody": {nil, 1, nil, "", 0},
+		"nobody need": {[]source{{hour, nil}, {0, nil}}, 0, nil, "slow 1", 500 * time.Millisecond},
+		"nobody":      {nil, 1, nil, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

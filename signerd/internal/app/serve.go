@@ -80,7 +80,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	}
 	_, genesis := rules.Network()
 	wallet := state.signer.PublicKey()
-	sender, err := submit.New(cfg.Network.RPC, submit.Options{Wallet: wallet, Timeout: rpcTimeout, MustAnswer: cfg.Network.MustAnswer})
+	sender, err := submit.New(cfg.Network.RPC, submit.Options{Genesis: genesis, Wallet: wallet, Timeout: rpcTimeout, MustAnswer: cfg.Network.MustAnswer})
 	if err != nil {
 		return err
 	}

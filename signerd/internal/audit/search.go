@@ -5,41 +5,66 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Newest is what the newest records name.
 type Newest struct {
 	// Proposal is that of the newest record which names one.
 	Proposal string
-	// Value is a field's in the newest record which has it, and ValueProposal
-	// the proposal of that record.
-	Value, ValueProposal string
+	// Fields are the newest value of each field that was asked for, with the
+	// proposal of its record.
+	Fields map[string]Named
 }
 
-// Newest looks through the last records. What none of them names is empty.
-func (l *Log) Newest(field string) (Newest, error) {
-	var newest Newest
-	info, err := l.file.Stat()
-	if err != nil {
-		return newest, fmt.Errorf("look at audit log: %w", err)
-	}
-	start := max(0, info.Size()-3*longestLine)
-	data := make([]byte, info.Size()-start)
-	if _, err := l.file.ReadAt(data, start); err != nil && !errors.Is(err, io.EOF) {
-		return newest, fmt.Errorf("read audit log: %w", err)
-	}
-	for line := range bytes.Lines(data) {
-		// The first line may be cut in the middle; Open has verified the others.
-		record, _, err := decode(line)
-		if err != nil {
-			continue
-		}
-		if record.Proposal != "" {
+// Named is a field's value.
+type Named struct{ Value, Proposal string }
+
+// Newest looks from the end of the journal backwards until it has found a
+// proposal and a value of each field. What no record names is empty.
+func (l *Log) Newest(fields ...string) (Newest, error) {
+	newest := Newest{Fields: make(map[string]Named, len(fields))}
+	err := l.backwards(func(record stored) bool {
+		if newest.Proposal == "" {
 			newest.Proposal = record.Proposal
 		}
-		if value := record.Data[field]; value != "" {
-			newest.Value, newest.ValueProposal = value, record.Proposal
+		for _, field := range fields {
+			if _, found := newest.Fields[field]; !found && record.Data[field] != "" {
+				newest.Fields[field] = Named{record.Data[field], record.Proposal}
+			}
+		}
+		return newest.Proposal == "" || len(newest.Fields) < len(fields)
+	})
+	return newest, err
+}
+
+// backwards gives records, the newest first, for as long as more are wanted.
+func (l *Log) backwards(more func(stored) bool) error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return fmt.Errorf("look at audit log: %w", err)
+	}
+	var cut []byte // The rest of a line whose beginning comes before.
+	for end := info.Size(); end > 0; {
+		start := max(0, end-3*longestLine)
+		data := make([]byte, end-start, end-start+int64(len(cut)))
+		if _, err := l.file.ReadAt(data, start); err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read audit log: %w", err)
+		}
+		data, end = append(data, cut...), start
+		if start > 0 {
+			whole := bytes.IndexByte(data, '\n') + 1
+			cut, data = data[:whole], data[whole:]
+		}
+		for _, line := range slices.Backward(slices.Collect(bytes.Lines(data))) {
+			record, _, err := decode(line)
+			if err != nil {
+				return fmt.Errorf("read audit log: %w", err)
+			}
+			if !more(record) {
+				return nil
+			}
 		}
 	}
-	return newest, nil
+	return nil
 }

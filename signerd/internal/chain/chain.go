@@ -124,12 +124,15 @@ func ask[T any](ctx context.Context, c *Client, method string, params []any, che
 // must answer are a fault: a liar could be all that is left. Once enough have
 // answered, the others are waited for a moment only.
 func askAll[T any](ctx context.Context, c *Client, method string, params []any, check func(T) error) ([]T, error) {
-	outcomes := gather.Enough(ctx, c.nodes, c.enough, nil, func(ctx context.Context, n *node) (T, error) {
+	return gatherAll(ctx, c, func(ctx context.Context, n *node) (T, error) {
 		return askNode(ctx, n, method, params, check)
 	})
+}
+
+func gatherAll[T any](ctx context.Context, c *Client, ask func(context.Context, *node) (T, error)) ([]T, error) {
 	var answers []T
 	var last error
-	for _, one := range outcomes {
+	for _, one := range gather.Enough(ctx, c.nodes, c.enough, nil, ask) {
 		if one.Err != nil {
 			last = one.Err
 		} else {

@@ -192,7 +192,9 @@ func TestHighestBalanceAsksEveryNode(t *testing.T) {
 // TestBlockHeightIsTheHighest: a node that lags would make transactions expire
 // that can still land, and one that is far ahead would make them never expire.
 func TestBlockHeightIsTheHighest(t *testing.T) {
-	at := func(height string) *node { return startNode(t, map[string]string{"getBlockHeight": height}) }
+	at := func(height string) *node {
+		return startNode(t, map[string]string{"getBlockHeight": height, "isBlockhashValid": atSlot(1, "true")})
+	}
 	for _, nodes := range [][]*node{{at("100"), at("170")}, {at("170"), at("100")}, {at("170")}} {
 		if got, err := clientOf(t, nodes...).BlockHeight(t.Context(), "confirmed"); err != nil || got != 170 {
 			t.Errorf("height %d, %v, want 170", got, err)
@@ -200,16 +202,33 @@ func TestBlockHeightIsTheHighest(t *testing.T) {
 	}
 	for _, height := range []string{"251", "18446744073709551615", "8796093022209"} {
 		for _, nodes := range [][]*node{{at("100"), at(height)}, {at(height), at("100")}} {
-			if got, err := clientOf(t, nodes...).LastValidHeight(t.Context()); err == nil {
+			if got, err := clientOf(t, nodes...).LastValidHeight(t.Context(), solana.Hash{1}); err == nil {
 				t.Errorf("one node says %s, another 100: %d is believed", height, got)
 			}
 		}
 	}
-	if got, err := clientOf(t, at("18446744073709551615")).LastValidHeight(t.Context()); !fault.Is(err, fault.RPCBadAnswer) {
+	if got, err := clientOf(t, at("18446744073709551615")).LastValidHeight(t.Context(), solana.Hash{1}); !fault.Is(err, fault.RPCBadAnswer) {
 		t.Errorf("no chain is that high: %d, %v", got, err)
 	}
-	if got, err := clientOf(t, at("100")).LastValidHeight(t.Context()); err != nil || got != 250 {
+	if got, err := clientOf(t, at("100")).LastValidHeight(t.Context(), solana.Hash{1}); err != nil || got != 250 {
 		t.Errorf("last valid height %d, %v, want 250", got, err)
+	}
+}
+
+// TestLastValidHeightNeedsTheBlockhash: a node that is behind the blockhash would
+// count from too low, so the height is believed of those alone that know it.
+func TestLastValidHeightNeedsTheBlockhash(t *testing.T) {
+	knows := startNode(t, map[string]string{"getBlockHeight": "175", "isBlockhashValid": atSlot(1, "true")})
+	behind := startNode(t, map[string]string{"getBlockHeight": "100", "isBlockhashValid": atSlot(1, "false")})
+	mute := startNode(t, map[string]string{"getBlockHeight": "100"})
+	if got, err := clientNeeding(t, 1, mute, knows).LastValidHeight(t.Context(), solana.Hash{1}); err != nil || got != 325 {
+		t.Errorf("%d, %v, want 325", got, err)
+	}
+	if got, err := clientNeeding(t, 2, mute, knows, mute).LastValidHeight(t.Context(), solana.Hash{1}); !fault.Is(err, fault.RPCUnavailable) {
+		t.Errorf("one of three knows the blockhash: %d, %v", got, err)
+	}
+	if got, err := clientOf(t, knows, behind).LastValidHeight(t.Context(), solana.Hash{1}); !fault.Is(err, fault.BlockhashExpired) {
+		t.Errorf("one of two does not know the blockhash: %d, %v", got, err)
 	}
 }
 

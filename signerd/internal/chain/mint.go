@@ -6,6 +6,7 @@ import (
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
+	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
 )
 
@@ -36,21 +37,36 @@ type MintInfo struct {
 	Name TokenName
 }
 
-// Mints reads several mints; each must exist.
+// Mints reads several mints; each must exist. What amounts mean must not be one
+// node's word: all must show the same program and decimals.
 func (c *Client) Mints(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]MintInfo, error) {
-	accounts, err := c.Accounts(ctx, keys)
+	if len(keys) > accountsPerCall {
+		return nil, fault.New(fault.TransactionMalformed, "the transaction is about more than %d tokens", accountsPerCall)
+	}
+	answers, err := askAll(ctx, c, methodMany, manyParams(keys), checkMany(keys))
 	if err != nil {
 		return nil, err
 	}
-	mints := make(map[solana.PublicKey]MintInfo, len(keys))
-	for _, key := range keys {
-		info, ok := ParseMint(accounts[key])
-		if !ok {
-			return nil, fault.New(fault.UnknownMint, "%s is not the mint of a token on this network", key)
+	var agreed map[solana.PublicKey]MintInfo
+	for _, answer := range answers {
+		accounts, err := readAccounts(keys, answer.Value)
+		if err != nil {
+			return nil, jsonrpc.BadAnswer(methodMany, err)
 		}
-		mints[key] = info
+		mints := make(map[solana.PublicKey]MintInfo, len(keys))
+		for _, key := range keys {
+			info, ok := ParseMint(accounts[key])
+			if !ok {
+				return nil, fault.New(fault.UnknownMint, "%s is not the mint of a token on this network", key)
+			}
+			if other, shown := agreed[key]; shown && (other.Program != info.Program || other.Decimals != info.Decimals) {
+				return nil, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about the decimals of token %s", key)
+			}
+			mints[key] = info
+		}
+		agreed = mints
 	}
-	return mints, nil
+	return agreed, nil
 }
 
 // ParseMint reads a mint of either token program.

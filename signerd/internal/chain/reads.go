@@ -189,57 +189,31 @@ func (c *Client) RentExempt(ctx context.Context, size int) (amount.Units, error)
 	return amount.Units(*lamports), nil
 }
 
+type validity = contextual[*bool]
+
+const methodValid = "isBlockhashValid"
+
+func validParams(blockhash solana.Hash) []any {
+	return []any{blockhash, map[string]any{"commitment": confirmed}}
+}
+
+func checkValidity(a validity) error {
+	if a.Value == nil {
+		return errors.New("no verdict in the answer")
+	}
+	_, err := a.slot()
+	return err
+}
+
 // BlockhashValid asks whether the network still takes this blockhash: every
 // node that answers must think so. On another network it is unknown, and so not
 // valid.
 func (c *Client) BlockhashValid(ctx context.Context, blockhash solana.Hash) (bool, error) {
-	type answer = contextual[*bool]
-	answers, err := askAll(ctx, c, "isBlockhashValid", []any{blockhash, map[string]any{"commitment": confirmed}}, func(a answer) error {
-		if a.Value == nil {
-			return errors.New("no verdict in the answer")
-		}
-		_, err := a.slot()
-		return err
-	})
+	answers, err := askAll(ctx, c, methodValid, validParams(blockhash), checkValidity)
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(answers, func(a answer) bool { return !*a.Value }), nil
-}
-
-// LastValidHeight is the last block height at which a transaction can land whose
-// blockhash is valid now, or was before: that one is at most as old as now.
-func (c *Client) LastValidHeight(ctx context.Context) (uint64, error) {
-	height, err := c.BlockHeight(ctx, confirmed)
-	if err != nil {
-		return 0, err
-	}
-	return height + solana.BlockhashLifetime, nil // Of maxHeight at most, so this cannot overflow.
-}
-
-// BlockHeight is the highest block height that any node reports at a
-// commitment. What is counted from it, such as the last height at which a
-// transaction can land, must not be too low: one that is thought to have expired
-// could still land. Nor may it be far too high, or it would never be thought so:
-// nodes that are further apart than a blockhash lives are not believed.
-func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, error) {
-	heights, err := askAll(ctx, c, methodHeight, []any{map[string]any{"commitment": commitment}}, func(n *uint64) error {
-		if n == nil || *n > maxHeight {
-			return errors.New("no height in the answer")
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	lowest, highest := *heights[0], *heights[0]
-	for _, height := range heights {
-		lowest, highest = min(lowest, *height), max(highest, *height)
-	}
-	if highest-lowest > solana.BlockhashLifetime {
-		return 0, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about the block height, by %d blocks: one of them is far behind, or lies; take it out of [network] rpc in signerd.toml", highest-lowest)
-	}
-	return highest, nil
+	return !slices.ContainsFunc(answers, func(a validity) bool { return !*a.Value }), nil
 }
 
 const (
@@ -247,3 +221,64 @@ const (
 	// maxHeight is more blocks than a chain makes in a hundred thousand years.
 	maxHeight = 1 << 43
 )
+
+func heightParams(commitment string) []any { return []any{map[string]any{"commitment": commitment}} }
+
+func checkHeight(n *uint64) error {
+	if n == nil || *n > maxHeight {
+		return errors.New("no height in the answer")
+	}
+	return nil
+}
+
+// MostBehind is how many blocks two nodes may be apart.
+const MostBehind = solana.BlockhashLifetime
+
+// highest is the highest of several nodes' heights. What is counted from it, such
+// as the last height at which a transaction can land, must not be too low: one
+// that is thought to have expired could still land. Nor may it be far too high,
+// or it would never be thought so: nodes that are further apart than a blockhash
+// lives are not believed.
+func highest(heights []*uint64) (uint64, error) {
+	low, high := *heights[0], *heights[0]
+	for _, height := range heights {
+		low, high = min(low, *height), max(high, *height)
+	}
+	if high-low > MostBehind {
+		return 0, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about the block height, by %d blocks: one of them is far behind, or lies; take it out of [network] rpc in signerd.toml", high-low)
+	}
+	return high, nil
+}
+
+// BlockHeight is the highest block height that any node reports at a commitment.
+func (c *Client) BlockHeight(ctx context.Context, commitment string) (uint64, error) {
+	heights, err := askAll(ctx, c, methodHeight, heightParams(commitment), checkHeight)
+	if err != nil {
+		return 0, err
+	}
+	return highest(heights)
+}
+
+// LastValidHeight is the last block height at which a transaction with this
+// blockhash can land, at most. Only a node that knows the blockhash is believed
+// about the height: one that is behind it would count from too low.
+func (c *Client) LastValidHeight(ctx context.Context, blockhash solana.Hash) (uint64, error) {
+	heights, err := gatherAll(ctx, c, func(ctx context.Context, n *node) (*uint64, error) {
+		valid, err := askNode(ctx, n, methodValid, validParams(blockhash), checkValidity)
+		if err != nil {
+			return nil, err
+		}
+		if !*valid.Value {
+			return new(uint64), nil
+		}
+		return askNode(ctx, n, methodHeight, heightParams(confirmed), checkHeight)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if slices.ContainsFunc(heights, func(height *uint64) bool { return *height == 0 }) {
+		return 0, fault.New(fault.BlockhashExpired, "the transaction's blockhash is no longer valid on the pinned network")
+	}
+	height, err := highest(heights)
+	return height + solana.BlockhashLifetime, err // Of maxHeight at most, so this cannot overflow.
+}

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"countersign/shared/logging"
@@ -119,16 +121,31 @@ func (c *checker) nodes(value *[]string) []string {
 		c.blame("network.rpc", "must list 1 to %d addresses of RPC nodes", maxNodes)
 		return nil
 	}
+	servers := make(map[string]int, len(*value))
 	for i, address := range *value {
-		if slices.Contains((*value)[:i], address) {
-			c.blame("network.rpc", "address %d is listed twice", i+1)
+		if first, twice := servers[server(address)]; twice {
+			c.blame("network.rpc", "address %d is of the same server as address %d: a node cannot vouch for itself", i+1, first)
 		}
+		servers[server(address)] = i + 1
 		if reason := badAddress(address); reason != "" {
 			// The address is not repeated: it may hold an API key.
 			c.blame("network.rpc", "address %d %s", i+1, reason)
 		}
 	}
 	return *value
+}
+
+// server is whom an address leads to, however it is spelled.
+func server(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" {
+		return address
+	}
+	port := parsed.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
+	}
+	return net.JoinHostPort(strings.TrimSuffix(strings.ToLower(parsed.Hostname()), "."), port)
 }
 
 // badAddress says what is wrong with an RPC address.

@@ -89,7 +89,7 @@ func TestRefuseFaultsWithTheirPlace(t *testing.T) {
 		"plain http abroad":    {"[network]\nrpc = [\"http://rpc.example.org\"]\n", "must be https"},
 		"user in address":      {"[network]\nrpc = [\"https://u:CANARY@rpc.example.org\"]\n", "user or password"},
 		"other scheme":         {"[network]\nrpc = [\"ws://CANARY\"]\n", "http or https"},
-		"same node twice":      {"[network]\nrpc = [\"https://a\", \"https://a\"]\n", "address 2 is listed twice"},
+		"same node twice":      {"[network]\nrpc = [\"https://a\", \"https://a\"]\n", "address 2 is of the same server as address 1"},
 		"backend":              {minimal + "[keyring]\nbackend = \"pass\"\n", "line 4, column 1: keyring.backend"},
 		"passphrase of none":   {minimal + "[keyring]\nbackend = \"wincred\"\npassphrase_file = \"x\"\n", "only for the backend file"},
 		"timeout":              {minimal + "[keyring]\ntimeout = \"2h\"\n", "line 4, column 1: keyring.timeout"},
@@ -227,4 +227,18 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("accepted %s", fmt.Sprintf("%+v", cfg))
 		}
 	})
+}
+
+// TestOneServerIsOneNode: however it is spelled, it cannot vouch for itself.
+func TestOneServerIsOneNode(t *testing.T) {
+	for second, same := range map[string]bool{
+		"https://rpc.example.org/": true, "https://RPC.example.org": true, "https://rpc.example.org:443": true, "https://rpc.example.org.": true,
+		"HTTPS://rpc.example.org": true, "https://rpc.example.org?": true, "https://rpc.example.org/?api-key=other": true, "https://rpc.example.org/v2": true,
+		"https://rpc2.example.org": false, "https://rpc.example.org:8443": false,
+	} {
+		_, err := parse(Default(Template{RPC: []string{"https://rpc.example.org", second}}), folder, nil)
+		if refused := err != nil && strings.Contains(err.Error(), "same server"); refused != same || !same && err != nil {
+			t.Errorf("%s beside https://rpc.example.org: %v", second, err)
+		}
+	}
 }

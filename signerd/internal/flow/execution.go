@@ -158,7 +158,7 @@ func (e *execution) decide(judged judge.Judged) error {
 func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (ledger.Reservation, uint64, error) {
 	// What the builder said about the blockhash's age is not needed: the nodes
 	// accept it now.
-	lastValid, err := e.flow.stages.Chain.LastValidHeight(ctx)
+	lastValid, err := e.flow.stages.Chain.LastValidHeight(ctx, judged.Tx().Blockhash())
 	if err != nil {
 		return ledger.Reservation{}, 0, err
 	}
@@ -195,7 +195,7 @@ func (e *execution) sign(ctx context.Context, reservation ledger.Reservation) (c
 	about := e.about()
 	about.digest = reservation.Transaction().Digest()
 	err = e.flow.record(ctx, kindSigned, about, map[string]string{
-		reservationField: reservation.ID(), "signature": signed.ID().String(),
+		reservationField: reservation.ID(), signatureField: signed.ID().String(),
 	})
 	return signed, err
 }
@@ -231,7 +231,7 @@ func (e *execution) send(ctx context.Context, i int, judged judge.Judged, reserv
 	about := e.about()
 	about.digest = reservation.Transaction().Digest()
 	e.flow.settle(about, reservation.ID(), signed.ID(), result)
-	if (result.Outcome == submit.Landed || result.Outcome == submit.LandedFailed) && !result.Told() {
+	if result.Untold() {
 		e.flow.tellLater(e.grant.Proposal().ID, reservation.ID())
 	}
 }

@@ -79,7 +79,7 @@ type Flow struct {
 	sessions sessionSet
 	// untold are transactions with a proven outcome whose receipt lacks the
 	// chain's account of them. Only recover and the settling passes touch it.
-	untold []ledger.Pending
+	untold []untold
 	// lowered is the last height at which an unresolved transaction can land, by
 	// reservation, as far as it is known better than in the ledger. Whoever has
 	// the wallet's turn uses it.

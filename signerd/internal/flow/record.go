@@ -29,8 +29,11 @@ const (
 	kindPolicyKept    = "policy_kept"
 )
 
-// reservationField names the reservation that a record is about.
-const reservationField = "reservation"
+// Fields that name what a record is about.
+const (
+	reservationField = "reservation"
+	signatureField   = "signature"
+)
 
 // subject says whose step a record is about.
 type subject struct {

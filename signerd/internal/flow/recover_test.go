@@ -1,14 +1,19 @@
 package flow_test
 
 import (
+	"context"
+	"crypto/sha256"
 	"database/sql"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"countersign/scripts/localnet"
 	"countersign/shared/amount"
 	"countersign/shared/fault"
+	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/flow"
@@ -30,7 +35,7 @@ func TestRecoverTellsWhatTheLedgerHasProven(t *testing.T) {
 	judged, err := judge.New(w.chain, w.signer.PublicKey()).Judge(t.Context(), confirmed.Transactions[0],
 		judge.Request{Flow: effects.Transfer, Bounds: grant.Proposal().Bounds})
 	check(t, err)
-	lastValid, err := w.chain.LastValidHeight(t.Context())
+	lastValid, err := w.chain.LastValidHeight(t.Context(), w.blockhash())
 	check(t, err)
 	held, err := w.ledger.Reserve(t.Context(), grant, judged, w.rules, 0, lastValid, time.Now())
 	check(t, err)
@@ -64,8 +69,9 @@ func TestRecoverTellsWhatTheLedgerHasProven(t *testing.T) {
 }
 
 // A ledger that is older than the audit log, or has lost its -wal file, would
-// start its caps anew: one that does not know the last proposal, and one that
-// knows it and not what was reserved for it.
+// start its caps anew: one that does not know the last proposal, one that knows
+// it and not what was reserved for it, and one that knows that and not that it
+// was signed.
 func TestNewRefusesLedgerOlderThanAuditLog(t *testing.T) {
 	t.Run("proposal", func(t *testing.T) {
 		w := newWorld(t)
@@ -79,23 +85,82 @@ func TestNewRefusesLedgerOlderThanAuditLog(t *testing.T) {
 	t.Run("reservation", func(t *testing.T) {
 		w := newWorld(t)
 		confirmed := w.propose()
-		copied := filepath.Join(t.TempDir(), "ledger.db")
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "ledger.db")+"?mode=rw")
-		check(t, err)
-		_, err = db.ExecContext(t.Context(), "VACUUM INTO '"+copied+"'")
-		check(t, err)
-		check(t, db.Close())
-		receipt, err := w.flow.Execute(t.Context(), confirmed, ignore)
-		check(t, err)
-		if receipt.Outcome != flow.Landed {
-			t.Fatalf("outcome %s", receipt.Outcome)
+		older := w.copyLedger()
+		w.pay(confirmed)
+		// However much comes after it in the log that names no proposal.
+		check(t, w.net.Fault(t.Context(), localnet.Fault{Method: "getGenesisHash", Kind: localnet.HTTP500}))
+		for range 30 {
+			p := w.proposed()
+			p.Arguments = `{"memo":"` + strings.Repeat("x", 32<<10) + `"}`
+			p.Fingerprint = sha256.Sum256([]byte(p.Tool + "\x00" + p.Arguments))
+			if _, err := w.flow.Propose(t.Context(), p); err == nil {
+				t.Fatal("it was proposed while no node answers")
+			}
 		}
 		w.flow.Close()
-		older, err := sqlite.Open(t.Context(), copied)
-		check(t, err)
-		defer older.Close()
-		w.refusesLedger(older)
+		w.refusesLedger(w.openLedger(older))
 	})
+	t.Run("signature", func(t *testing.T) {
+		w := newWorld(t)
+		older := ""
+		_, genesis := w.rules.Network()
+		w.ledger = ledger.New(peeking{w.store, sync.OnceFunc(func() { older = w.copyLedger() })}, w.signer.PublicKey(), genesis)
+		w.flow.Close()
+		w.start()
+		w.pay(w.propose())
+		w.flow.Close()
+		w.refusesLedger(w.openLedger(older))
+	})
+}
+
+// peeking is a store that does something just before the signed bytes are kept.
+type peeking struct {
+	ledger.Store
+	before func()
+}
+
+func (p peeking) Change(ctx context.Context, id string, change func(*ledger.Entry) error) error {
+	p.before()
+	return p.Store.Change(ctx, id, change)
+}
+
+// What was signed with another key, or for another network, is in the ledger all
+// the same.
+func TestNewTakesLedgerOfAnotherKey(t *testing.T) {
+	w := newWorld(t)
+	w.pay(w.propose())
+	w.flow.Close()
+	w.ledger = ledger.New(w.store, w.signer.PublicKey(), solana.Hash{7})
+	w.start()
+}
+
+func (w *world) pay(confirmed flow.Confirmed) {
+	w.t.Helper()
+	receipt, err := w.flow.Execute(w.t.Context(), confirmed, ignore)
+	check(w.t, err)
+	if receipt.Outcome != flow.Landed {
+		w.t.Fatalf("outcome %s", receipt.Outcome)
+	}
+}
+
+// copyLedger copies the ledger as it is now, and says where to.
+func (w *world) copyLedger() string {
+	w.t.Helper()
+	to := filepath.Join(w.t.TempDir(), "ledger.db")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "ledger.db")+"?mode=rw")
+	check(w.t, err)
+	_, err = db.ExecContext(w.t.Context(), "VACUUM INTO '"+to+"'")
+	check(w.t, err)
+	check(w.t, db.Close())
+	return to
+}
+
+func (w *world) openLedger(path string) *sqlite.Store {
+	w.t.Helper()
+	store, err := sqlite.Open(w.t.Context(), path)
+	check(w.t, err)
+	w.t.Cleanup(func() { check(w.t, store.Close()) })
+	return store
 }
 
 func (w *world) refusesLedger(older *sqlite.Store) {

@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"countersign/shared/logging"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/ledger"
 	"countersign/signerd/internal/submit"
 )
@@ -23,7 +23,7 @@ func (f *Flow) settle(about subject, reservationID string, id solana.Signature, 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.work), settleInterval)
 	defer cancel()
 	if err := f.record(ctx, kindSettled, about, map[string]string{
-		reservationField: reservationID, "signature": id.String(),
+		reservationField: reservationID, signatureField: id.String(),
 		"outcome": string(outcomeOf(result.Outcome)), "slot": strconv.FormatUint(result.Slot, 10), "fee": result.Fee.String(),
 	}); err != nil {
 		f.complain(ctx, "settlement could not be recorded", err, aboutReservation(reservationID))
@@ -73,26 +73,28 @@ func (f *Flow) storeReceipt(about subject, receipt Receipt) bool {
 // lost its newest part: SQLite opens a ledger without its -wal file as if
 // nothing had been missing. What the log names, the ledger knew before.
 func checkState(ctx context.Context, stages Stages) error {
-	last, err := stages.Audit.Newest(reservationField)
-	if err != nil || last.Proposal == "" {
+	newest, err := stages.Audit.Newest(reservationField, signatureField)
+	if err != nil || newest.Proposal == "" {
 		return err
 	}
 	older := func(what string) error {
 		return fault.New(fault.StateLocked, "the ledger does not know %s, which the audit log names: it is an older copy, or its -wal file is missing; restore it", what)
 	}
-	_, err = stages.Book.Get(ctx, last.Proposal)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return older("proposal " + last.Proposal)
-	case err != nil || last.Value == "":
+	if _, err := stages.Book.Get(ctx, newest.Proposal); fault.Is(err, fault.NotFound) {
+		return older("proposal " + newest.Proposal)
+	} else if err != nil {
 		return err
 	}
-	entries, err := stages.Ledger.OfProposal(ctx, last.ValueProposal)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(entries, func(p ledger.Pending) bool { return p.ReservationID == last.Value }) {
-		return older("reservation " + last.Value)
+	for field, named := range newest.Fields {
+		known, err := stages.Ledger.Knows(ctx, named.Proposal, func(p ledger.Pending) bool {
+			return field == reservationField && p.ReservationID == named.Value || field == signatureField && p.Signature.String() == named.Value
+		})
+		if err != nil {
+			return err
+		}
+		if !known {
+			return older(field + " " + named.Value)
+		}
 	}
 	return nil
 }
@@ -158,7 +160,7 @@ func (f *Flow) rebuildReceipt(ctx context.Context, proposal approval.Proposal) (
 		// Of what was proven before the stop the ledger has the outcome, and
 		// only the chain can tell the rest.
 		if entry.Outcome == submit.Landed || entry.Outcome == submit.LandedFailed {
-			f.untold = append(f.untold, entry)
+			f.untold = append(f.untold, untold{entry, untoldPasses})
 		}
 		receipt.Transactions = append(receipt.Transactions, TransactionReceipt{
 			ReservationID: entry.ReservationID, Signature: entry.Signature, Outcome: outcomeOf(entry.Outcome),
@@ -205,7 +207,15 @@ func (f *Flow) settlePass(ctx context.Context) {
 			f.resolve(ctx, p)
 		}
 	}
-	f.untold = slices.DeleteFunc(f.untold, func(p ledger.Pending) bool { return ctx.Err() == nil && f.resolve(ctx, p) })
+	if len(f.untold) == 0 || ctx.Err() != nil {
+		return
+	}
+	// One a pass: whoever wants to trade waits for the turn meanwhile.
+	first := f.untold[0]
+	f.untold = f.untold[1:]
+	if first.passes--; !f.resolve(ctx, first.Pending) && first.passes > 0 {
+		f.untold = append(f.untold, first)
+	}
 }
 
 // resolve looks for the outcome of one transaction, writes down what is
@@ -231,8 +241,12 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 	if !f.retell(ctx, about, p, result) {
 		return false
 	}
-	if p.Outcome == submit.Unknown {
-		f.settle(about, p.ReservationID, p.Signature, result)
+	if p.Outcome != submit.Unknown {
+		return true
+	}
+	f.settle(about, p.ReservationID, p.Signature, result)
+	if result.Untold() {
+		f.tellLater(p.ProposalID, p.ReservationID)
 	}
 	return true
 }
@@ -240,19 +254,32 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 // lastValid is the last height at which a signed transaction can land. What the
 // ledger holds comes from nodes that may have been wrong: far too high, and its
 // expiry would never be proven. But its blockhash was valid when it was signed,
-// so from any later moment on it lives for one lifetime at most; the lowest such
-// height that was seen counts. Only resolve uses it, which has the wallet's turn.
+// so from any later moment on it lives for one lifetime at most, counted on nodes
+// that may all be as far behind as they are allowed to be; the lowest such height
+// that was seen counts. Only resolve uses it, which has the wallet's turn.
 func (f *Flow) lastValid(ctx context.Context, p ledger.Pending) uint64 {
 	known, ok := f.lowered[p.ReservationID]
 	if !ok {
 		known = p.LastValidHeight
 	}
-	if now, err := f.stages.Chain.LastValidHeight(ctx); err == nil {
-		known = min(known, now)
+	if now, err := f.stages.Chain.BlockHeight(ctx, "confirmed"); err == nil {
+		known = min(known, now+solana.BlockhashLifetime+chain.MostBehind)
 	}
 	f.lowered[p.ReservationID] = known
 	return known
 }
+
+// untold is a transaction that landed, and of which too few nodes have told what
+// it did.
+type untold struct {
+	ledger.Pending
+	// passes is how many more settling passes ask for it.
+	passes int
+}
+
+// untoldPasses are about five minutes of passes: a node that has not told by
+// then keeps no transactions.
+const untoldPasses = 60
 
 // tellLater has the settling passes look for the chain's account of a
 // transaction that landed and that too few nodes told of. The caller has the
@@ -265,7 +292,7 @@ func (f *Flow) tellLater(proposalID, reservationID string) {
 	}
 	for _, entry := range entries {
 		if entry.ReservationID == reservationID {
-			f.untold = append(f.untold, entry)
+			f.untold = append(f.untold, untold{entry, untoldPasses})
 		}
 	}
 }

@@ -59,7 +59,14 @@ func (p people) List(context.Context) ([]effects.Recipient, error) { return slic
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	net, err := localnet.Start(t.Context(), localnet.Options{SlotMS: 50, FinalizedLag: 8, Stderr: io.Discard})
+	return newWorldOn(t, localnet.Options{SlotMS: 50})
+}
+
+// newWorldOn is a world whose chain runs by these options.
+func newWorldOn(t *testing.T, options localnet.Options) *world {
+	t.Helper()
+	options.FinalizedLag, options.Stderr = 8, io.Discard
+	net, err := localnet.Start(t.Context(), options)
 	check(t, err)
 	t.Cleanup(net.Stop)
 	w := &world{t: t, net: net, eye: observer.New(net.RPCURL)}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -242,6 +243,13 @@ func (l *Ledger) Unresolved(ctx context.Context) ([]Pending, error) {
 // OfProposal lists every reservation of a proposal, in the order they were made.
 func (l *Ledger) OfProposal(ctx context.Context, proposalID string) ([]Pending, error) {
 	return l.pending(ctx, Query{Scope: l.scope, ProposalID: proposalID})
+}
+
+// Knows reports whether the ledger has an entry of the proposal that is the one
+// looked for, of whatever wallet and network.
+func (l *Ledger) Knows(ctx context.Context, proposalID string, is func(Pending) bool) (bool, error) {
+	entries, err := l.pending(ctx, Query{AnyScope: true, ProposalID: proposalID})
+	return slices.ContainsFunc(entries, is), err
 }
 
 // BySignature finds the proposal that a transaction belongs to.

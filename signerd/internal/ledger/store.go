@@ -61,6 +61,8 @@ func (e Entry) Signed() bool { return len(e.Raw) > 0 }
 // Query selects entries.
 type Query struct {
 	Scope string
+	// AnyScope selects those of every scope.
+	AnyScope bool
 	// Unresolved selects what has no proven outcome.
 	Unresolved bool
 	// ProposalID and Signature select, where set, by one of them.

@@ -99,8 +99,12 @@ type view struct {
 }
 
 // see asks one node. The height is asked first: a status read after it cannot
-// miss a transaction that landed below it.
+// miss a transaction that landed below it. A node of another network would prove
+// anything absent.
 func (a *attempt) see(ctx context.Context, n *node) view {
+	if err := a.sameNetwork(ctx, n); err != nil {
+		return view{err: err}
+	}
 	height, err := n.finalizedHeight(ctx)
 	past := err == nil && height > a.lastValid
 	// A resumed transaction may have landed long ago.
@@ -129,6 +133,30 @@ func (a *attempt) see(ctx context.Context, n *node) view {
 	return view{absent: true}
 }
 
+// errNetwork is a node that serves another network than ours.
+var errNetwork = errors.New("the RPC node serves another network")
+
+// sameNetwork asks each node once in an attempt which network it serves.
+func (a *attempt) sameNetwork(ctx context.Context, n *node) error {
+	a.mu.Lock()
+	known := a.ours[n]
+	a.mu.Unlock()
+	if known || a.options.Genesis.IsZero() {
+		return nil
+	}
+	var genesis string
+	if err := n.call(ctx, "getGenesisHash", nil, &genesis); err != nil {
+		return err
+	}
+	if genesis != a.options.Genesis.String() {
+		return errNetwork
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ours[n] = true
+	return nil
+}
+
 // payer is who pays the fee, and so has the transaction in its history.
 func (a *attempt) payer() solana.PublicKey {
 	tx, err := solana.ParseTransaction(a.raw)
@@ -137,9 +165,6 @@ func (a *attempt) payer() solana.PublicKey {
 	}
 	return tx.Message.Keys[0]
 }
-
-// errDisagree is two nodes that say different things of one transaction.
-var errDisagree = errors.New("RPC nodes disagree about the transaction")
 
 // look asks every node at once. What became of the transaction is believed when
 // enough nodes tell it and none that answers tells otherwise: a node that lacks
@@ -153,7 +178,7 @@ func (a *attempt) look(ctx context.Context) (Result, bool) {
 	for _, n := range a.nodes {
 		go func() { views <- a.see(asking, n) }()
 	}
-	var seen tally
+	seen := tally{enough: a.options.MustAnswer}
 	var soon <-chan time.Time
 	for range a.nodes {
 		select {
@@ -165,7 +190,7 @@ func (a *attempt) look(ctx context.Context) (Result, bool) {
 		case <-soon:
 			return a.landed(ctx, *seen.settled), true
 		}
-		switch landed := seen.landed(a.options.MustAnswer); {
+		switch landed := seen.landed(); {
 		case !landed:
 			soon = nil
 		case soon == nil:
@@ -173,26 +198,29 @@ func (a *attempt) look(ctx context.Context) (Result, bool) {
 		}
 	}
 	switch {
-	case seen.landed(a.options.MustAnswer):
+	case seen.landed():
 		return a.landed(ctx, *seen.settled), true
-	case seen.expired(a.options.MustAnswer):
+	case seen.expired():
 		return a.expired(), true
-	case seen.differ || seen.settled != nil && seen.others > 0:
-		a.lastErr = errDisagree
+	case ctx.Err() == nil:
+		// What is told if it stays like this; a look that was cut short says less.
+		a.seen = seen
 	}
 	return Result{}, false
 }
 
 // tally is what the nodes have said so far.
 type tally struct {
+	// enough is how many must say the same.
+	enough int
 	// settled is what those say that have it, unless they differ about how it
-	// ended.
+	// ended; agree is how many they are.
 	settled *status
 	differ  bool
 	agree   int
 	absent  int
-	// others have answered, and neither have it settled nor prove it absent.
-	others int
+	// seen have it, and not settled; behind have not come far enough to know.
+	seen, behind int
 }
 
 func (t *tally) add(v view) {
@@ -206,20 +234,38 @@ func (t *tally) add(v view) {
 		t.agree++
 	case v.absent:
 		t.absent++
+	case v.status.known:
+		t.seen++
 	default:
-		t.others++
+		t.behind++
 	}
 }
 
-// sameEnd compares how two nodes say that it ended.
+// sameEnd compares when and how two nodes say that it ended.
 func sameEnd(x, y status) bool {
-	return (x.failed == nil) == (y.failed == nil) && txerror.Describe(x.failed, nil, nil) == txerror.Describe(y.failed, nil, nil)
+	return x.slot == y.slot && (x.failed == nil) == (y.failed == nil) &&
+		txerror.Describe(x.failed, nil, nil) == txerror.Describe(y.failed, nil, nil)
 }
 
-func (t *tally) landed(enough int) bool {
-	return t.agree >= enough && !t.differ && t.absent == 0 && t.others == 0
+// others are those that answer, and neither have it settled nor prove it absent.
+func (t *tally) others() int { return t.seen + t.behind }
+
+func (t *tally) landed() bool {
+	return t.agree >= t.enough && !t.differ && t.absent == 0 && t.others() == 0
 }
 
-func (t *tally) expired(enough int) bool {
-	return t.absent >= enough && t.settled == nil && t.others == 0
+func (t *tally) expired() bool {
+	return t.absent >= t.enough && t.settled == nil && t.others() == 0
+}
+
+// words say why the outcome is not known, where the nodes are the reason.
+func (t *tally) words(nodes int) string {
+	answered := t.agree + t.absent + t.others()
+	switch {
+	case t.differ, t.settled != nil && t.absent+t.others() > 0, t.absent > 0 && t.seen > 0:
+		return "the RPC nodes tell different things about it: look at another source, and take the node that is wrong out of [network] rpc in signerd.toml"
+	case answered < t.enough:
+		return fmt.Sprintf("%d of %d RPC nodes answer, and signerd needs %d (must_answer in signerd.toml)", answered, nodes, t.enough)
+	}
+	return ""
 }

@@ -3,11 +3,13 @@ package submit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"countersign/shared/amount"
+	"countersign/shared/gather"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/txerror"
 )
@@ -49,11 +51,14 @@ func (m *meta) status() status {
 	return s
 }
 
+// errNoMeta is a node that has a transaction and no account of it.
+var errNoMeta = errors.New("the RPC node has no account of the transaction")
+
 // transaction asks one node for a confirmed transaction; nil if it has none.
 func (n *node) transaction(ctx context.Context, id solana.Signature) (*meta, error) {
 	var answer *struct {
 		Slot uint64 `json:"slot"`
-		Meta meta   `json:"meta"`
+		Meta *meta  `json:"meta"`
 	}
 	err := n.call(ctx, "getTransaction", []any{id.String(), map[string]any{
 		"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 1,
@@ -61,8 +66,11 @@ func (n *node) transaction(ctx context.Context, id solana.Signature) (*meta, err
 	if err != nil || answer == nil {
 		return nil, err
 	}
+	if answer.Meta == nil {
+		return nil, errNoMeta
+	}
 	answer.Meta.Slot = answer.Slot
-	return &answer.Meta, nil
+	return answer.Meta, nil
 }
 
 const (
@@ -76,54 +84,93 @@ const (
 	metaTime = 10 * time.Second
 )
 
-// readMetas reads the account back from every node that has it. With too few the
-// outcome stands all the same, and the ledger charges what was reserved.
-func (a *attempt) readMetas(ctx context.Context) []meta {
+// told is one node's account of the transaction.
+type told struct {
+	meta
+	changes []Change
+}
+
+// readMetas reads the account back from every node that has it, can be read, and
+// tells the same end as was found. With too few the outcome stands all the same,
+// and the ledger charges what was reserved.
+func (a *attempt) readMetas(ctx context.Context, found status) []told {
 	ctx, cancel := context.WithTimeout(ctx, metaTime)
 	defer cancel()
 	pause := time.NewTicker(a.options.Interval / 2)
 	defer pause.Stop()
-	var metas []meta
+	var all []told
 	missing := slices.Clone(a.nodes)
-	for tries := metaTries; tries > 0; tries-- {
-		missing = slices.DeleteFunc(missing, func(n *node) bool {
-			got, err := n.transaction(ctx, a.id)
-			if err == nil && got != nil {
-				metas = append(metas, *got)
+	tries := metaTries
+	if a.resumed {
+		tries = 1 // It is resumed again if this does not suffice, and others wait.
+	}
+	for ; tries > 0 && len(missing) > 0; tries-- {
+		var still []*node
+		for i, one := range gather.Enough(ctx, missing, a.options.MustAnswer-len(all), nil, func(ctx context.Context, n *node) (*told, error) {
+			return a.readMeta(ctx, n, found)
+		}) {
+			if one.Err != nil || one.Value == nil {
+				still = append(still, missing[i])
+				continue
 			}
-			return err == nil && got != nil
-		})
-		if len(missing) == 0 {
-			break
+			all = append(all, *one.Value)
 		}
-		if len(metas) >= a.options.MustAnswer {
+		missing = still
+		if len(all) >= a.options.MustAnswer {
 			tries = min(tries, 1+metaAfter)
+		}
+		if tries == 1 {
+			break
 		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return metas
+			return all
 		}
 	}
-	return metas
+	return all
+}
+
+// errOtherEnd is an account that contradicts the outcome, or cannot be read.
+var errOtherEnd = errors.New("the RPC node's account of the transaction is not one of what happened")
+
+// readMeta asks one node; nil if it has no such transaction yet.
+func (a *attempt) readMeta(ctx context.Context, n *node, found status) (*told, error) {
+	m, err := n.transaction(ctx, a.id)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	changes, ok := changesOf(a.raw, a.options.Wallet, *m)
+	if !ok || !sameEnd(m.status(), found) {
+		return nil, errOtherEnd
+	}
+	return &told{meta: *m, changes: changes}, nil
 }
 
 // tell reads back what a transaction did, by the word of the node that tells
 // the worst of it: one that names a smaller outflow than there was must not
 // make room under a cap while another tells the truth. Where fewer tell it than
 // must, nothing is told: they may be those that lie.
-func (a *attempt) tell(result *Result, metas []meta) {
-	if len(metas) < a.options.MustAnswer {
+func (a *attempt) tell(result *Result, all []told) {
+	if len(all) < a.options.MustAnswer {
 		return
 	}
-	for i, m := range metas {
-		result.Fee = max(result.Fee, amount.Units(m.Fee))
-		changes := changesOf(a.raw, a.options.Wallet, m)
-		if i > 0 {
-			changes = worse(result.Changes, changes)
+	for i, each := range all {
+		if i > 0 && !sameDecimals(result.Changes, each.changes) {
+			result.Fee, result.Changes = 0, nil
+			return
 		}
-		result.Changes = changes
+		result.Fee = max(result.Fee, amount.Units(each.Fee))
+		if i > 0 {
+			each.changes = worse(result.Changes, each.changes)
+		}
+		result.Changes = each.changes
 	}
+}
+
+// sameDecimals: an amount that is read with other decimals is another amount.
+func sameDecimals(x, y []Change) bool {
+	return !slices.ContainsFunc(x, func(c Change) bool { return of(y, c).Decimals != c.Decimals })
 }
 
 // worse is, asset for asset, the larger loss or else the smaller gain. An
@@ -160,25 +207,25 @@ func of(list []Change, asset Change) Change {
 // changesOf adds up what the wallet had before and after. Wrapped SOL of the
 // wallet is SOL, and so is what lies in a token account that it keeps: lamports
 // beyond the rent can be taken from there. A gain and a loss of one asset are one
-// change: the wallet's.
-func changesOf(raw []byte, wallet solana.PublicKey, m meta) []Change {
+// change: the wallet's. An account that is not whole is none.
+func changesOf(raw []byte, wallet solana.PublicKey, m meta) ([]Change, bool) {
 	tx, err := solana.ParseTransaction(raw)
-	if err != nil {
-		return nil
+	if err != nil || m.Fee == 0 || len(m.PreBalances) < len(tx.Message.Keys) || len(m.PreBalances) != len(m.PostBalances) {
+		return nil, false
 	}
 	if wallet.IsZero() {
 		wallet = tx.Message.Keys[0]
 	}
 	before, after := make(map[solana.PublicKey]amount.Units), make(map[solana.PublicKey]amount.Units)
 	decimals := map[solana.PublicKey]uint8{amount.SOL: amount.SOLDecimals}
-	if slot := slices.Index(tx.Message.Keys, wallet); slot >= 0 && slot < len(m.PreBalances) && slot < len(m.PostBalances) {
+	if slot := slices.Index(tx.Message.Keys, wallet); slot >= 0 {
 		before[amount.SOL], after[amount.SOL] = amount.Units(m.PreBalances[slot]), amount.Units(m.PostBalances[slot])
 	}
 	if !addTokens(before, decimals, wallet, m.PreTokenBalances) || !addTokens(after, decimals, wallet, m.PostTokenBalances) {
-		return nil
+		return nil, false
 	}
 	if !addKept(before, after, wallet, m) {
-		return nil
+		return nil, false
 	}
 	var changes []Change
 	for mint, digits := range decimals {
@@ -188,7 +235,7 @@ func changesOf(raw []byte, wallet solana.PublicKey, m meta) []Change {
 		}
 	}
 	slices.SortFunc(changes, func(x, y Change) int { return x.Mint.Compare(y.Mint) })
-	return changes
+	return changes, true
 }
 
 // addKept adds the lamports of the wallet's token accounts that are there before
@@ -230,7 +277,11 @@ func addBehind(total map[solana.PublicKey]amount.Units, account tokenBalance, la
 
 func addTokens(total map[solana.PublicKey]amount.Units, decimals map[solana.PublicKey]uint8, wallet solana.PublicKey, balances []tokenBalance) bool {
 	for _, balance := range balances {
-		if balance.Owner != wallet {
+		switch balance.Owner {
+		case solana.PublicKey{}:
+			return false // It may be the wallet's.
+		case wallet:
+		default:
 			continue
 		}
 		mint := amount.Asset(balance.Mint)

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"countersign/shared/amount"
@@ -64,12 +65,20 @@ type Result struct {
 	Fault *fault.Fault
 }
 
+// Untold reports a transaction that is on chain, and of which too few nodes told
+// what it did.
+func (r Result) Untold() bool {
+	return (r.Outcome == Landed || r.Outcome == LandedFailed) && !r.Told()
+}
+
 // Told reports whether the chain's own account of the transaction is there: its
 // fee is never nothing.
 func (r Result) Told() bool { return r.Fee > 0 }
 
 // Options adjust a sender; zero values mean the defaults.
 type Options struct {
+	// Genesis is the network that every node must serve; any if zero.
+	Genesis solana.Hash
 	// Wallet is whose changes are read back; the fee payer's if zero.
 	Wallet solana.PublicKey
 	// MustAnswer is how many nodes must tell the same of how a transaction ended
@@ -161,10 +170,16 @@ type attempt struct {
 	// resumed says that earlier sends are not ours to know.
 	resumed bool
 	lastErr error
+	// seen is what the nodes said at the last look.
+	seen tally
+
+	mu sync.Mutex // guards ours
+	// ours are the nodes that are known to serve our network.
+	ours map[*node]bool
 }
 
 func (s *Sender) attempt(raw []byte, id solana.Signature, lastValid uint64) *attempt {
-	return &attempt{Sender: s, raw: raw, wire: base64.StdEncoding.EncodeToString(raw), id: id, lastValid: lastValid}
+	return &attempt{Sender: s, raw: raw, wire: base64.StdEncoding.EncodeToString(raw), id: id, lastValid: lastValid, ours: make(map[*node]bool)}
 }
 
 // firstSend sends to every node: one that keeps the bytes back must not be the
@@ -279,11 +294,14 @@ func (a *attempt) sendAgain(ctx context.Context) {
 }
 
 func (a *attempt) unknown(cause error) Result {
-	known := fault.New(fault.OutcomeUnknown, "the transaction was sent and may still land; its outcome is not known yet")
-	if errors.Is(a.lastErr, errDisagree) {
-		known = fault.New(fault.OutcomeUnknown, "the transaction was sent, and the RPC nodes tell different things about it, so its outcome is not known: look at another source, and take the node that is wrong out of [network] rpc in signerd.toml")
+	why := a.seen.words(len(a.nodes))
+	if why == "" {
+		why = "its outcome is not known yet"
 	}
-	return Result{Outcome: Unknown, Signature: a.id, Fault: known.Because(errors.Join(cause, a.lastErr))}
+	return Result{
+		Outcome: Unknown, Signature: a.id,
+		Fault: fault.New(fault.OutcomeUnknown, "the transaction was sent and may still land; %s", why).Because(errors.Join(cause, a.lastErr)),
+	}
 }
 
 func (a *attempt) expired() Result {
@@ -295,7 +313,7 @@ func (a *attempt) expired() Result {
 
 func (a *attempt) landed(ctx context.Context, found status) Result {
 	result := Result{Outcome: Landed, Signature: a.id, Slot: found.slot}
-	metas := a.readMetas(context.WithoutCancel(ctx))
+	metas := a.readMetas(context.WithoutCancel(ctx), found)
 	a.tell(&result, metas)
 	if found.failed != nil {
 		result.Outcome = LandedFailed
@@ -308,7 +326,7 @@ func (a *attempt) landed(ctx context.Context, found status) Result {
 
 // describe says why it failed on chain. The logs, which tell the failing
 // program, are used where no node shows others.
-func describe(found status, metas []meta, programs []solana.PublicKey) TxError {
+func describe(found status, metas []told, programs []solana.PublicKey) TxError {
 	if len(metas) == 0 {
 		return txerror.Describe(found.failed, nil, programs)
 	}

@@ -111,6 +111,9 @@ type storedEntry struct {
 // Entries is part of ledger.Store.
 func (s *Store) Entries(ctx context.Context, query ledger.Query) ([]ledger.Entry, error) {
 	where, args := `WHERE scope = ?`, []any{query.Scope}
+	if query.AnyScope {
+		where, args = `WHERE true`, nil
+	}
 	if query.Unresolved {
 		where += ` AND outcome = 0`
 	}
