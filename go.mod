@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	filippo.io/edwards25519 v1.2.0
 	github.com/99designs/keyring v1.2.2
+	github.com/agnivade/levenshtein v1.2.1
 	github.com/gagliardetto/solana-go v1.23.0
 	github.com/google/go-cmp v0.7.0
 	github.com/gowebpki/jcs v1.0.2

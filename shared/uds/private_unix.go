@@ -77,7 +77,8 @@ func CheckSecretFile(path string) error {
 
 // CheckUnsharedFile refuses a file that other accounts can change: one that
 // belongs to another account than ours or root's, or that its group or
-// everybody may write.
+// everybody may write, or that lies in a folder where they may put another in its
+// place.
 func CheckUnsharedFile(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -91,6 +92,19 @@ func CheckUnsharedFile(path string) error {
 		return fmt.Errorf("%s belongs to uid %d, who can change it; make it ours", path, stat.Uid)
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("file %s has mode %04o, which lets other accounts change it; run: chmod go-w %s", path, info.Mode().Perm(), path)
+	}
+	return checkUnsharedFolder(filepath.Dir(path))
+}
+
+// checkUnsharedFolder refuses a folder in which other accounts can replace files.
+// In a sticky one, such as /tmp, they can replace only their own.
+func checkUnsharedFolder(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("look at folder: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+		return fmt.Errorf("folder %s has mode %04o, which lets other accounts replace files in it; run: chmod go-w %s", path, info.Mode().Perm(), path)
 	}
 	return nil
 }

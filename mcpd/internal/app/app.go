@@ -60,6 +60,12 @@ func rootCommand(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("config") && configPath == "" {
+			return usageError{errors.New("--config names no file; leave it out for the default one")}
+		}
+		return nil
+	}
 	root.PersistentFlags().StringVar(&configPath, "config", "", "configuration file (default: "+config.FileName+" in the platform's configuration folder)")
 	root.AddCommand(serveCommand(&configPath, stdin, stdout, stderr), versionCommand(stdout), configCommand(&configPath, stdout))
 	return root

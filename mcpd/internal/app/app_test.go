@@ -22,7 +22,7 @@ func TestSwapInTwoCalls(t *testing.T) {
 	if !strings.HasPrefix(preview.text(), "NOTHING HAS BEEN SIGNED OR SENT.") {
 		t.Errorf("preview begins %q", preview.text()[:40])
 	}
-	for _, want := range []string{"LOCAL — test funds", code, worldtest.Token.String(), "a note of the signer", "class guarded — the chain itself enforces these bounds"} {
+	for _, want := range []string{"LOCAL — not a public network", code, worldtest.Token.String(), "a note of the signer", "class guarded — the chain itself enforces these bounds"} {
 		if !strings.Contains(preview.text(), want) {
 			t.Errorf("preview lacks %q:\n%s", want, preview.text())
 		}

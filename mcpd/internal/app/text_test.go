@@ -56,7 +56,7 @@ func TestBuyingWhatCannotBeSoldIsTold(t *testing.T) {
 	bought, _ := c.proposed("bags_execute_trade", trade("0.05"))
 	says(t, bought, []string{"Selling this token later needs a cap for it in the signer's policy."})
 	sold := c.fails("bags_execute_trade", fmt.Sprintf(`{"input_mint":%q,"output_mint":"SOL","amount":"1","slippage_bps":100}`, worldtest.Token), "authorization_rejected", "asset_uncapped")
-	says(t, sold, []string{"add a [[mint]] block for it to policy.toml and restart signerd"})
+	says(t, sold, []string{"add a [[mint]] block for it to policy.toml and reload signerd (SIGHUP)"})
 	world.Signer.Set(func(r *worldtest.Rules) { r.AllowUncapped = true })
 	free, _ := c.proposed("bags_execute_trade", trade("0.05"))
 	says(t, free, nil, "Selling this token later")
@@ -139,7 +139,7 @@ func TestCapsSayWhatWouldFit(t *testing.T) {
 	over := fault.New(fault.CapExceeded, "0.1015 SOL is over the cap of 0.1 SOL per transaction")
 	world.Signer.Set(func(r *worldtest.Rules) { r.Deny, r.DenyRules = over, []string{"caps.per_transaction"} })
 	says(t, c.fails("bags_execute_trade", trade("0.1"), "authorization_rejected", "cap_exceeded"),
-		[]string{"this is made of 0.1 SOL to give, fees of at most 0.0000161, rent of at most 0.00148844", "ask for less"})
+		[]string{"0.1 SOL of this is to give, the rest is fees (at most 0.0000161) and rent (at most 0.00148844", "ask for less"})
 	world.Signer.Set(func(r *worldtest.Rules) { r.DenyRules = []string{"caps.transactions_per_hour"} })
 	says(t, c.fails("bags_execute_trade", trade("0.1"), "authorization_rejected", "cap_exceeded"), nil, "made of")
 }

@@ -166,7 +166,7 @@ func DecimalsOf(asset solana.PublicKey, capped []Mint) (uint8, bool) {
 }
 
 func uncappedFault(mint solana.PublicKey, signerAllows bool) error {
-	advice := "the owner can add a [[mint]] block for it to policy.toml and restart signerd"
+	advice := "the owner can add a [[mint]] block for it to policy.toml and reload signerd (SIGHUP)"
 	if signerAllows {
 		advice += ", or set allow_uncapped_token_swaps = true in mcpd.toml and restart mcpd"
 	}

@@ -230,11 +230,11 @@ func withCost(refusal *fault.Fault, bounds plan.Bounds) *fault.Fault {
 		return refusal
 	}
 	text := func(units amount.Units) string { return units.Decimal(amount.SOLDecimals) }
-	parts := text(given) + " SOL to give, fees of at most " + text(bounds.MaxFee)
+	rest := "fees (at most " + text(bounds.MaxFee) + ")"
 	if bounds.MaxRent > 0 {
-		parts += ", rent of at most " + text(bounds.MaxRent) + ", part of which may come back"
+		rest += " and rent (at most " + text(bounds.MaxRent) + ", part of which may come back)"
 	}
-	return fault.New(fault.CapExceeded, "%s; this is made of %s", refusal.Message, parts).Because(refusal)
+	return fault.New(fault.CapExceeded, "%s; %s SOL of this is to give, the rest is %s", refusal.Message, text(given), rest).Because(refusal)
 }
 
 func newCorrelation() string {

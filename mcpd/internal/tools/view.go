@@ -45,8 +45,11 @@ func ViewNetwork(cluster string, genesis solana.Hash) *NetworkView {
 	if genesis.IsZero() {
 		return nil
 	}
-	label := strings.ToUpper(cluster) + " — test funds"
-	if public, _ := solana.PublicCluster(genesis); public == "mainnet" || strings.HasPrefix(cluster, "mainnet") {
+	label := strings.ToUpper(cluster) + " — not a public network"
+	if public, known := solana.PublicCluster(genesis); known && public != "mainnet" {
+		label = strings.ToUpper(cluster) + " — test funds"
+	}
+	if public, _ := solana.PublicCluster(genesis); public == "mainnet" || strings.HasPrefix(strings.ToLower(cluster), "mainnet") {
 		label = mainnetLabel
 	}
 	return &NetworkView{Cluster: cluster, Label: label, GenesisHash: genesis.String()}

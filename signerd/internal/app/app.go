@@ -89,6 +89,12 @@ func (c *console) root() *cobra.Command {
 	root.SetErr(c.err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVar(&c.config, "config", "", "configuration file (default: signerd.toml in the platform's configuration folder)")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("config") && c.config == "" {
+			return usageError{errors.New("--config names no file; leave it out for the default one")}
+		}
+		return nil
+	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(c.serveCommand(), c.initCommand(), c.keyCommand(), c.limitsCommand(), c.statusCommand(), c.recipientsCommand(), c.policyCommand(), c.auditCommand())
 	asUsage(root)

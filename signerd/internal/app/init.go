@@ -131,6 +131,10 @@ func (c *console) writeFirst(path string, flags initFlags) error {
 	if err := config.Check(text, path); err != nil {
 		return usageError{fmt.Errorf("these flags make no good configuration:\n%w", err)}
 	}
+	rules := policy.Default(flags.cluster, genesis)
+	if _, err := policy.Load(rules); err != nil {
+		return usageError{fmt.Errorf("these flags make no good policy:\n%w", err)}
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create configuration folder: %w", err)
 	}
@@ -141,7 +145,7 @@ func (c *console) writeFirst(path string, flags initFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.keepOrWrite(cfg.PolicyFile, policy.Default(flags.cluster, genesis))
+	return c.keepOrWrite(cfg.PolicyFile, rules)
 }
 
 // sameUserText is the plain truth about the simplest installation.
@@ -185,7 +189,7 @@ func (c *console) createState(ctx context.Context, cfg config.Config) error {
 		return fmt.Errorf("create state folder: %w", err)
 	}
 	passphrase := exists(cfg.Keyring.PassphraseFile)
-	if err := custody.Prepare(vaultOptions(cfg)); err != nil {
+	if err := custody.Prepare(vaultOptions(cfg), exists(cfg.LedgerPath()) || exists(cfg.AuditPath())); err != nil {
 		return err
 	}
 	if !passphrase && exists(cfg.Keyring.PassphraseFile) {

@@ -53,7 +53,7 @@ name goes there, and cannot be taken back.`,
 			return c.printRecipient("added", recipientView{Name: args[0], Address: address.String()})
 		},
 	}
-	cmd.Flags().BoolVar(&insist, "look-alike-ok", false, "add it although it begins and ends like an address that is known")
+	cmd.Flags().BoolVar(&insist, "look-alike-ok", false, "add it although it looks like an address that is known")
 	return c.jsonFlag(cmd)
 }
 

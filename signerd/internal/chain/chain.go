@@ -19,6 +19,7 @@ import (
 	"countersign/shared/gather"
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
+	"countersign/shared/untrusted"
 )
 
 // confirmed is the commitment of everything that is judged: the level at which
@@ -183,7 +184,8 @@ func (c *Client) CheckGenesis(ctx context.Context, want solana.Hash) error {
 			silent = jsonrpc.FaultOf(methodGenesis, one.Err)
 		case one.Value != want.String():
 			c.nodes[i].out.Store(true)
-			return fault.New(fault.NetworkMismatch, "an RPC node serves another network than the one the policy pins")
+			return fault.New(fault.NetworkMismatch, "RPC node %d of %d in signerd.toml serves the network with genesis hash %s, and policy.toml pins %s",
+				i+1, len(c.nodes), untrusted.Clean(one.Value, untrusted.Name).Display(), want)
 		default:
 			c.nodes[i].out.Store(false)
 			answered++

@@ -88,15 +88,29 @@ type Key struct {
 }
 
 // Prepare makes what Open needs and init may create: the sealing key and, for
-// the file backend, a random passphrase. What exists is kept.
-func Prepare(options Options) error {
+// the file backend, a random passphrase. What exists is kept. used says that
+// there may be keys already: then nothing new is made, with which they would not
+// open.
+func Prepare(options Options, used bool) error {
 	if options.Backend == Credential {
 		return nil
 	}
 	if err := uds.PrepareFolder(options.StateDir, uds.OwnerOnly); err != nil {
 		return err
 	}
-	if err := createSecret(filepath.Join(options.StateDir, sealFile), randomBytes(sealKeySize)); err != nil {
+	files, err := os.ReadDir(filepath.Join(options.StateDir, keysFolder))
+	used = used || err == nil && len(files) > 0
+	needed := []string{filepath.Join(options.StateDir, sealFile)}
+	if options.Backend == keyring.File && options.PassphraseFile != "" {
+		needed = append(needed, options.PassphraseFile)
+	}
+	for _, path := range needed {
+		if _, err := os.Stat(path); used && errors.Is(err, os.ErrNotExist) {
+			return fault.New(fault.CustodyUnavailable, "there may be keys in this state folder already, and %s, without which none of them opens, is missing: restore it from a backup; "+
+				"or, if there is no key that you need, move the whole state folder away first", path)
+		}
+	}
+	if err := createSecret(needed[0], randomBytes(sealKeySize)); err != nil {
 		return err
 	}
 	if options.Backend == keyring.File && options.PassphraseFile != "" {
@@ -170,7 +184,7 @@ func readSealKey(options Options) ([]byte, error) {
 		path = filepath.Join(options.CredentialDir, credentialSeal)
 	}
 	if err := uds.CheckSecretFile(path); err != nil {
-		return nil, fault.New(fault.CustodyUnavailable, "the sealing key cannot be used; run signerd init, or restore it").Because(err)
+		return nil, fault.New(fault.CustodyUnavailable, "the sealing key %s cannot be used: restore it from a backup; if there is no key yet, run signerd init", path).Because(err)
 	}
 	key, err := readBounded(path, sealKeySize)
 	if err != nil || len(key) != sealKeySize {
@@ -220,8 +234,15 @@ func unavailable(backend string, err error) error {
 	if errors.Is(err, keyring.ErrTimeout) {
 		return fault.New(fault.CustodyUnavailable, "the key store %s did not answer in time; it may be locked", backend).Because(err)
 	}
+	if backend == keyring.File && strings.Contains(err.Error(), otherPassphrase) {
+		return fault.New(fault.CustodyUnavailable, "the keys were stored with another passphrase than the one in [keyring] passphrase_file: name the file that they were stored with").Because(err)
+	}
 	return fault.New(fault.CustodyUnavailable, "the key store %s cannot be used: %s", backend, firstLine(err)).Because(err)
 }
+
+// otherPassphrase is how the file backend's library says that a passphrase does
+// not open an item.
+const otherPassphrase = "aes.KeyUnwrap()"
 
 // firstLine keeps an error readable. Key stores never see an unsealed secret,
 // so their errors cannot hold one.
@@ -268,7 +289,7 @@ func (v *Vault) add(ctx context.Context, name string, seed []byte) (solana.Publi
 	}
 	_, err := v.store.Get(ctx, itemPrefix+name)
 	if err == nil {
-		return solana.PublicKey{}, fault.New(fault.InvalidArguments, "a key named %q exists; remove it first or choose another name", name)
+		return solana.PublicKey{}, fault.New(fault.InvalidArguments, "a key named %q exists already; signerd key list shows its address. To have another one beside it, choose another name", name)
 	}
 	if !errors.Is(err, keyring.ErrNotFound) {
 		return solana.PublicKey{}, unavailable(v.backend, err)

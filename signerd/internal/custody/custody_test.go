@@ -41,7 +41,7 @@ func fileOptions(t testing.TB) Options {
 	t.Helper()
 	state := filepath.Join(t.TempDir(), "state")
 	options := Options{Backend: keyring.File, StateDir: state, PassphraseFile: filepath.Join(state, "passphrase"), Timeout: 20 * time.Second}
-	if err := Prepare(options); err != nil {
+	if err := Prepare(options, false); err != nil {
 		t.Fatal(err)
 	}
 	return options
@@ -112,7 +112,7 @@ func TestPrepareKeepsWhatExists(t *testing.T) {
 	if err != nil || len(before) != sealKeySize {
 		t.Fatalf("%d bytes, %v", len(before), err)
 	}
-	if err := Prepare(options); err != nil {
+	if err := Prepare(options, false); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.ReadFile(filepath.Join(options.StateDir, sealFile)); err != nil || !bytes.Equal(before, after) {
@@ -138,7 +138,7 @@ func TestSayWhatIsWrongWithTheStore(t *testing.T) {
 		"open passphrase":  {func(o Options) (Options, error) { return o, os.Chmod(o.PassphraseFile, 0o644) }, "chmod 0600"},
 		"no passphrase":    {func(o Options) (Options, error) { return o, os.Remove(o.PassphraseFile) }, "cannot be used"},
 		"empty passphrase": {func(o Options) (Options, error) { return o, os.WriteFile(o.PassphraseFile, []byte("\n"), 0o600) }, "empty"},
-		"wrong passphrase": {func(o Options) (Options, error) { return o, os.WriteFile(o.PassphraseFile, []byte("x"), 0o600) }, "cannot be used"},
+		"wrong passphrase": {func(o Options) (Options, error) { return o, os.WriteFile(o.PassphraseFile, []byte("x"), 0o600) }, "another passphrase"},
 		"damaged file": {func(o Options) (Options, error) {
 			return o, os.WriteFile(filepath.Join(o.StateDir, keysFolder, "key.main"), []byte("x"), 0o600)
 		}, "cannot be used"},
@@ -173,6 +173,27 @@ func TestSayWhatIsWrongWithTheStore(t *testing.T) {
 			expectNoCanary(t, fmt.Sprintf("%v %+v", err, errors.Unwrap(err)))
 		})
 	}
+}
+
+// TestPrepareMakesNothingBesideOldKeys: with another sealing key or passphrase
+// they would not open any more, and their owner would be told that all is ready.
+func TestPrepareMakesNothingBesideOldKeys(t *testing.T) {
+	for _, lost := range []string{"seal", "passphrase"} {
+		options := fileOptions(t)
+		if _, err := open(t, options).Import(t.Context(), "main", []byte(base58.Encode(pair()))); err != nil {
+			t.Fatal(err)
+		}
+		path := map[string]string{"seal": filepath.Join(options.StateDir, sealFile), "passphrase": options.PassphraseFile}[lost]
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		expectCustodyFault(t, Prepare(options, false), "restore it from a backup")
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a new %s was made: %v", path, err)
+		}
+	}
+	// Keys may lie elsewhere, in a keyring: then the ledger tells.
+	expectCustodyFault(t, Prepare(Options{Backend: keyring.SecretService, StateDir: filepath.Join(t.TempDir(), "state")}, true), "restore it from a backup")
 }
 
 // expectNoCanary finds the secret in any form.

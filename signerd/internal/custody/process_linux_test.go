@@ -173,7 +173,7 @@ func useSecretService(state string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	options := Options{Backend: keyring.SecretService, StateDir: state, Timeout: 10 * time.Second}
-	if err := Prepare(options); err != nil {
+	if err := Prepare(options, false); err != nil {
 		return err
 	}
 	vault, err := Open(options)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agnivade/levenshtein"
+
 	"countersign/shared/amount"
 	"countersign/shared/solana"
 	"countersign/shared/untrusted"
@@ -21,12 +23,12 @@ func (d *Draft) inspectRecipients() {
 			continue
 		}
 		d.find(FirstSeenRecipient, fmt.Sprintf("%s is not among the recipients that the owner has named", payment.Recipient))
-		if SameEnds(payment.Recipient, d.wallet) {
-			d.find(LookAlikeRecipient, fmt.Sprintf("%s begins and ends like the wallet's own address, and is another", payment.Recipient))
+		if LookAlike(payment.Recipient, d.wallet) {
+			d.find(LookAlikeRecipient, fmt.Sprintf("%s looks like the wallet's own address, and is another", payment.Recipient))
 		}
 		for _, recipient := range d.known.Recipients {
-			if SameEnds(payment.Recipient, recipient.Address) {
-				d.find(LookAlikeRecipient, fmt.Sprintf("%s begins and ends like %s, and is another", payment.Recipient, recipient.called()))
+			if LookAlike(payment.Recipient, recipient.Address) {
+				d.find(LookAlikeRecipient, fmt.Sprintf("%s looks like %s, and is another", payment.Recipient, recipient.called()))
 			}
 		}
 	}
@@ -35,10 +37,16 @@ func (d *Draft) inspectRecipients() {
 // ends is how many characters people compare at either end of an address.
 const ends = 4
 
-// SameEnds reports two addresses that are alike where people look.
-func SameEnds(a, b solana.PublicKey) bool {
+// few is how many letters two addresses may differ by and still be one that
+// was copied badly. Any two keys differ by many more.
+const few = 2
+
+// LookAlike reports two addresses of which one may be taken for the other: they
+// are alike where people look, or one is the other with a letter or two lost,
+// added or changed.
+func LookAlike(a, b solana.PublicKey) bool {
 	x, y := a.String(), b.String()
-	return a != b && x[:ends] == y[:ends] && x[len(x)-ends:] == y[len(y)-ends:]
+	return a != b && (x[:ends] == y[:ends] && x[len(x)-ends:] == y[len(y)-ends:] || levenshtein.ComputeDistance(x, y) <= few)
 }
 
 // called is how a recipient is told to the owner, who wrote the name.

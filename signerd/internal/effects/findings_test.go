@@ -78,18 +78,35 @@ func TestFindFirstSeenRecipients(t *testing.T) {
 
 // TestFindLookAlikeRecipients: addresses whose ends were made to be taken for
 // those of another.
+// misspelt is an address that is another with a letter lost at the end or in the
+// middle, or one changed.
+func misspelt(t *testing.T, key solana.PublicKey) solana.PublicKey {
+	t.Helper()
+	text := key.String()
+	for i := range text {
+		for _, other := range []string{text[:i] + text[i+1:], text[:i] + "z" + text[i+1:]} {
+			if found, err := solana.ParsePublicKey(other); err == nil && found != key && (i < 4 || i >= len(text)-4) {
+				return found
+			}
+		}
+	}
+	t.Fatal("no spelling of this address is another address")
+	return key
+}
+
 func TestFindLookAlikeRecipients(t *testing.T) {
 	ann := effects.Recipient{Name: "Ann\u202e\x1b[2J", Address: friend}
 	for name, test := range map[string]struct {
 		s    stage
 		says string
 	}{
-		"a named one":           {payTo(resembling(t, friend), ann), "like Ann[2J (" + friend.String()},
-		"a listed one":          {payTo(resembling(t, friend), effects.Recipient{Address: friend}), "like " + friend.String()},
-		"the wallet":            {payTo(resembling(t, wallet), ann), "the wallet's own address"},
-		"nobody":                {payTo(thief, ann), ""},
-		"the known one":         {payTo(friend, ann), ""},
-		"one that is known too": {payTo(resembling(t, friend), ann, effects.Recipient{Name: "Bob", Address: resembling(t, friend)}), ""},
+		"a named one":            {payTo(resembling(t, friend), ann), "like Ann[2J (" + friend.String()},
+		"a listed one":           {payTo(resembling(t, friend), effects.Recipient{Address: friend}), "like " + friend.String()},
+		"one that lost a letter": {payTo(misspelt(t, friend), ann), "like Ann[2J (" + friend.String()},
+		"the wallet":             {payTo(resembling(t, wallet), ann), "the wallet's own address"},
+		"nobody":                 {payTo(thief, ann), ""},
+		"the known one":          {payTo(friend, ann), ""},
+		"one that is known too":  {payTo(resembling(t, friend), ann, effects.Recipient{Name: "Bob", Address: resembling(t, friend)}), ""},
 	} {
 		got := found(t, test.s, effects.LookAlikeRecipient)
 		if test.says == "" && len(got) != 0 || test.says != "" && (len(got) != 1 || !strings.Contains(got[0], test.says)) {

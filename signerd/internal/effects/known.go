@@ -26,7 +26,7 @@ type NamedMint struct {
 const (
 	// FirstSeenRecipient: somebody is paid whom the owner has not named.
 	FirstSeenRecipient = "first_seen_recipient"
-	// LookAlikeRecipient: an address that begins and ends like a known one.
+	// LookAlikeRecipient: an address that looks like a known one.
 	LookAlikeRecipient = "look_alike_recipient"
 	// LookAlikeMint: a token that wears the name of another that is known.
 	LookAlikeMint = "look_alike_mint"

@@ -106,7 +106,7 @@ func (w *world) openState(dir string, genesis solana.Hash) {
 	w.dir = dir
 	check(w.t, os.MkdirAll(dir, 0o700))
 	options := custody.Options{Backend: "file", StateDir: dir, PassphraseFile: filepath.Join(dir, "passphrase"), Timeout: 10 * time.Second}
-	check(w.t, custody.Prepare(options))
+	check(w.t, custody.Prepare(options, false))
 	vault, err := custody.Open(options)
 	check(w.t, err)
 	_, err = vault.Create(w.t.Context(), "main")

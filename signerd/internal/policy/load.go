@@ -84,6 +84,12 @@ func (l *loader) network() {
 	if len(l.found) > 0 {
 		return // One mistake, one error.
 	}
+	// A name that reads like a public network's would be taken for it.
+	plain := strings.TrimSuffix(strings.ToLower(l.policy.cluster), "-beta")
+	if _, public := solana.PublicGenesis(plain); public && plain != l.policy.cluster {
+		l.blame("network.cluster", "reads like %s: write that, or another name", plain)
+		return
+	}
 	if want, public := solana.PublicGenesis(l.policy.cluster); public && want != genesis {
 		l.blame("network.genesis_hash", "is not that of %s, which is %s", l.policy.cluster, want)
 		return

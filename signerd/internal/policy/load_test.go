@@ -118,6 +118,8 @@ func TestVersionNamesTheExactContent(t *testing.T) {
 func TestLoadSaysWhatIsWrongAndWhere(t *testing.T) {
 	const tierNames = "confirm, human, deny"
 	tests := []struct{ name, old, new, want string }{
+		{"a public name in other letters", `cluster = "mainnet"`, `cluster = "Mainnet"`, `line 3, column 1: network.cluster: reads like mainnet: write that, or another name`},
+		{"a public name in other words", `cluster = "mainnet"`, `cluster = "mainnet-beta"`, `line 3, column 1: network.cluster: reads like mainnet: write that, or another name`},
 		{"cap missing", "per_session = \"1 SOL\"\n", "", `line 5, column 2: caps.per_session: is missing; write it as "0.1 SOL"`},
 		{"cap empty", `"1 SOL"`, `""`, `line 7, column 1: caps.per_session: is missing; write it as "0.1 SOL"`},
 		{"no unit", `"0.1 SOL"`, `"0.1"`, `line 6, column 1: caps.per_transaction: must be an amount of SOL, such as "0.1 SOL"`},

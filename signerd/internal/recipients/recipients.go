@@ -121,11 +121,11 @@ func (b *Book) check(a Addition, known []effects.Recipient) error {
 	if a.Insist {
 		return nil
 	}
-	if effects.SameEnds(a.Address, b.wallet) {
+	if effects.LookAlike(a.Address, b.wallet) {
 		return lookAlike("the wallet itself", b.wallet)
 	}
 	for _, entry := range known {
-		if effects.SameEnds(a.Address, entry.Address) {
+		if effects.LookAlike(a.Address, entry.Address) {
 			return lookAlike(entry.Name, entry.Address)
 		}
 	}
@@ -133,7 +133,7 @@ func (b *Book) check(a Addition, known []effects.Recipient) error {
 }
 
 func lookAlike(name string, address solana.PublicKey) error {
-	return fault.New(fault.InvalidArguments, "the address begins and ends like that of %s (%s), as an impostor's would; "+
+	return fault.New(fault.InvalidArguments, "the address looks like that of %s (%s), as an impostor's would, or one that lost a letter; "+
 		"compare every letter, and add it with --look-alike-ok only if you are certain", name, address)
 }
 

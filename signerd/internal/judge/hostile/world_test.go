@@ -160,7 +160,7 @@ func (nobody) List(context.Context) ([]effects.Recipient, error) { return nil, n
 func (s *scene) openKey(dir string) *custody.Signer {
 	s.t.Helper()
 	options := custody.Options{Backend: "file", StateDir: dir, PassphraseFile: filepath.Join(dir, "passphrase"), Timeout: 10 * time.Second}
-	check(s.t, custody.Prepare(options))
+	check(s.t, custody.Prepare(options, false))
 	vault, err := custody.Open(options)
 	check(s.t, err)
 	numbers := make([]int, len(walletKey))
