@@ -144,6 +144,12 @@ func (w *world) start() {
 func (w *world) transfer(units uint64) []byte {
 	w.t.Helper()
 	check(w.t, w.net.Advance(w.t.Context(), 1))
+	return w.transferNow(units)
+}
+
+// transferNow is one for whose blockhash nothing is waited.
+func (w *world) transferNow(units uint64) []byte {
+	w.t.Helper()
 	data := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, 2), units)
 	message := solana.Message{
 		RequiredSignatures: 1, ReadonlyUnsigned: 1, Blockhash: w.blockhash(),
