@@ -72,6 +72,7 @@ const (
 	NoRoute           Code = "no_route"
 	WalletBusy        Code = "wallet_busy"
 	AlreadyLanded     Code = "already_landed"
+	KeyConflict       Code = "key_conflict"
 	FailedOnChain     Code = "failed_on_chain"
 	ProvenExpired     Code = "proven_expired"
 
@@ -138,6 +139,7 @@ var table = map[Code]Advice{
 	NoRoute:           {Conflict, "No route exists for this pair and amount now; try another amount or later.", true},
 	WalletBusy:        {Conflict, "Another transaction of this wallet is under way; wait for its receipt, then call again.", true},
 
+	KeyConflict:   {Conflict, "An idempotency_key stands for one action: give another one to another action.", true},
 	AlreadyLanded: {Conflict, "This very transaction is on chain already: ask get_receipt, and do not repeat the call.", false},
 	FailedOnChain: {Conflict, "The receipt says what was spent; call again without confirm for a new proposal.", true},
 	ProvenExpired: {Conflict, "It can no longer land, and cost nothing; call again without confirm for a new proposal.", true},

@@ -156,7 +156,7 @@ func (e *Engine) write(ctx context.Context, meant intent.Intent, caller Caller, 
 			return Result{}, err
 		}
 	}
-	if err != nil || result.Denial != nil || result.Proposal.Tier != propose.TierAuto {
+	if err != nil || result.Denial != nil || result.Receipt != nil || result.Proposal.Tier != propose.TierAuto {
 		return result, err
 	}
 	return e.execute(ctx, result, result.Proposal.Code, ready.batch, caller, correlation, log)
@@ -177,7 +177,8 @@ func (e *Engine) propose(ctx context.Context, admitted caps.Admitted, ready prep
 		return Result{}, withCost(fault.From(err), bounds)
 	}
 	result := resultOf(admitted, ready)
-	result.Proposal, result.Denial, err = e.Signer.Propose(ctx, ready.batch, caller.ClientName, correlation)
+	answer, err := e.Signer.Propose(ctx, ready.batch, caller.ClientName, correlation)
+	result.Proposal, result.Denial, result.Receipt = answer.Proposal, answer.Denial, answer.Earlier
 	if result.Denial != nil && slices.ContainsFunc(result.Denial.Rules, isAmountCap) {
 		result.Denial.Fault = withCost(result.Denial.Fault, bounds)
 	}

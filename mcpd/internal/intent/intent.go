@@ -33,7 +33,7 @@ type Intent struct {
 	tool        string
 	canonical   string
 	fingerprint [32]byte
-	confirm     string
+	control     control
 
 	swap     *Swap
 	claim    *Claim
@@ -76,7 +76,13 @@ func (i Intent) Canonical() string { return i.canonical }
 func (i Intent) Fingerprint() [32]byte { return i.fingerprint }
 
 // Confirm is the confirmation code of the call, or empty.
-func (i Intent) Confirm() string { return i.confirm }
+func (i Intent) Confirm() string { return i.control.confirm }
+
+// Key is the idempotency key of the call, or empty.
+func (i Intent) Key() string { return i.control.key }
+
+// control is what a call says beside what it means: it is no part of the intent.
+type control struct{ confirm, key string }
 
 // Stamped reports that a parser made i, and that nothing in it is still to be
 // resolved.
@@ -98,7 +104,7 @@ func (i Intent) Resolve(name string, address solana.PublicKey) (Intent, error) {
 	}
 	transfer := *i.transfer
 	transfer.Name, transfer.To = name, address
-	return sealTransfer(transfer, i.confirm)
+	return sealTransfer(transfer, i.control)
 }
 
 // Swap returns the details of a swap.
@@ -127,7 +133,7 @@ func (i Intent) Transfer() (Transfer, bool) {
 
 // seal computes what names the intent. arguments holds strings, a small
 // integer or a list of strings only: RFC 8785 numbers are doubles.
-func seal(tool, confirm string, arguments map[string]any) (Intent, error) {
+func seal(tool string, control control, arguments map[string]any) (Intent, error) {
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		return Intent{}, fault.New(fault.InvalidArguments, "the arguments cannot be written as JSON").Because(err)
@@ -137,7 +143,7 @@ func seal(tool, confirm string, arguments map[string]any) (Intent, error) {
 		return Intent{}, fault.New(fault.InvalidArguments, "the arguments cannot be written as canonical JSON").Because(err)
 	}
 	named := bytes.Join([][]byte{[]byte(tool), canonical}, []byte{0})
-	return Intent{tool: tool, canonical: string(canonical), fingerprint: sha256.Sum256(named), confirm: confirm}, nil
+	return Intent{tool: tool, canonical: string(canonical), fingerprint: sha256.Sum256(named), control: control}, nil
 }
 
 // AssetText writes an asset as it stands in canonical arguments: the address

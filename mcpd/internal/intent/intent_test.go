@@ -30,7 +30,7 @@ func TestFingerprintIsOfTheMeaning(t *testing.T) {
 	base := mustTrade(t, `{"input_mint":"SOL","output_mint":"`+token+`","amount":"0.1","slippage_bps":300}`)
 	same := []string{
 		`{"slippage_bps":300,"amount":"0.10","output_mint":"` + token + `","input_mint":"SOL"}`,
-		`{"input_mint":"So11111111111111111111111111111111111111112","output_mint":"` + token + `","amount":"00.1000","slippage_bps":300,"confirm":"abc"}`,
+		`{"input_mint":"So11111111111111111111111111111111111111112","output_mint":"` + token + `","amount":"00.1000","slippage_bps":300,"confirm":"abc","idempotency_key":"mine_1"}`,
 	}
 	for _, raw := range same {
 		if got := mustTrade(t, raw); got.Fingerprint() != base.Fingerprint() {
@@ -94,6 +94,8 @@ func TestParseTradeRefusesBadInput(t *testing.T) {
 		{"mint too short", `{"input_mint":"SOL","output_mint":"abc","amount":"1","slippage_bps":300}`, fault.InvalidArguments},
 		{"System program as mint", `{"input_mint":"SOL","output_mint":"11111111111111111111111111111111","amount":"1","slippage_bps":300}`, fault.InvalidArguments},
 		{"same asset", `{"input_mint":"SOL","output_mint":"So11111111111111111111111111111111111111112","amount":"1","slippage_bps":300}`, fault.InvalidArguments},
+		{"key with a space", `{"input_mint":"SOL","output_mint":"` + token + `","amount":"1","slippage_bps":300,"idempotency_key":"a b"}`, fault.InvalidArguments},
+		{"key too long", `{"input_mint":"SOL","output_mint":"` + token + `","amount":"1","slippage_bps":300,"idempotency_key":"` + strings.Repeat("k", 65) + `"}`, fault.InvalidArguments},
 		{"code with a space", `{"input_mint":"SOL","output_mint":"` + token + `","amount":"1","slippage_bps":300,"confirm":"a b"}`, fault.InvalidArguments},
 		{"not an object", `[]`, fault.InvalidArguments},
 		{"trailing data", call(`"1"`) + `{}`, fault.InvalidArguments},

@@ -27,6 +27,7 @@ type tradeArguments struct {
 	Amount      string      `json:"amount"`
 	SlippageBps json.Number `json:"slippage_bps"`
 	Confirm     string      `json:"confirm"`
+	Key         string      `json:"idempotency_key"`
 }
 
 // ParseTrade reads the arguments of bags_execute_trade.
@@ -39,11 +40,11 @@ func ParseTrade(raw json.RawMessage) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
-	confirm, err := parseConfirm(arguments.Confirm)
+	control, err := parseControl(arguments.Confirm, arguments.Key)
 	if err != nil {
 		return Intent{}, err
 	}
-	result, err := seal(ToolTrade, confirm, map[string]any{
+	result, err := seal(ToolTrade, control, map[string]any{
 		"input_mint":   AssetText(swap.Input),
 		"output_mint":  AssetText(swap.Output),
 		"amount":       swap.Amount,
@@ -92,6 +93,7 @@ func parseSlippage(number json.Number) (uint16, error) {
 type claimArguments struct {
 	TokenMints []string `json:"token_mints"`
 	Confirm    string   `json:"confirm"`
+	Key        string   `json:"idempotency_key"`
 }
 
 // ParseClaim reads the arguments of bags_claim_fees. The mints are a set, so
@@ -104,7 +106,7 @@ func ParseClaim(raw json.RawMessage) (Intent, error) {
 	if n := len(arguments.TokenMints); n < 1 || n > MaxClaimMints {
 		return Intent{}, fault.New(fault.InvalidArguments, "token_mints must list 1 to %d mints", MaxClaimMints)
 	}
-	confirm, err := parseConfirm(arguments.Confirm)
+	control, err := parseControl(arguments.Confirm, arguments.Key)
 	if err != nil {
 		return Intent{}, err
 	}
@@ -121,7 +123,7 @@ func ParseClaim(raw json.RawMessage) (Intent, error) {
 		}
 		claim.Mints = append(claim.Mints, mint)
 	}
-	result, err := seal(ToolClaim, confirm, map[string]any{"token_mints": texts})
+	result, err := seal(ToolClaim, control, map[string]any{"token_mints": texts})
 	result.claim = &claim
 	return result, err
 }
@@ -132,6 +134,7 @@ type transferArguments struct {
 	Mint    string `json:"mint"`
 	Memo    string `json:"memo"`
 	Confirm string `json:"confirm"`
+	Key     string `json:"idempotency_key"`
 }
 
 // ParseTransfer reads the arguments of solana_transfer. Where the recipient is
@@ -158,22 +161,22 @@ func ParseTransfer(raw json.RawMessage) (Intent, error) {
 		return Intent{}, fault.New(fault.InvalidArguments,
 			"memo must be at most %d bytes of plain text on one line, without invisible characters", maxMemoBytes)
 	}
-	confirm, err := parseConfirm(arguments.Confirm)
+	control, err := parseControl(arguments.Confirm, arguments.Key)
 	if err != nil {
 		return Intent{}, err
 	}
 	if transfer.Name != "" {
-		return Intent{tool: ToolTransfer, confirm: confirm, transfer: &transfer}, nil
+		return Intent{tool: ToolTransfer, control: control, transfer: &transfer}, nil
 	}
-	return sealTransfer(transfer, confirm)
+	return sealTransfer(transfer, control)
 }
 
-func sealTransfer(transfer Transfer, confirm string) (Intent, error) {
+func sealTransfer(transfer Transfer, control control) (Intent, error) {
 	named := map[string]any{"to": transfer.To.String(), "amount": transfer.Amount, "mint": AssetText(transfer.Mint)}
 	if transfer.Memo != "" {
 		named["memo"] = transfer.Memo
 	}
-	result, err := seal(ToolTransfer, confirm, named)
+	result, err := seal(ToolTransfer, control, named)
 	result.transfer = &transfer
 	return result, err
 }
@@ -195,17 +198,35 @@ func ParseAsset(argument, text string) (solana.PublicKey, error) {
 // maxCodeLength bounds a confirmation code.
 const maxCodeLength = 128
 
-func parseConfirm(code string) (string, error) {
+// maxKeyLength bounds an idempotency key.
+const maxKeyLength = 64
+
+func parseControl(code, key string) (control, error) {
 	if len(code) > maxCodeLength {
-		return "", fault.New(fault.InvalidArguments, "confirm is longer than any confirmation code")
+		return control{}, fault.New(fault.InvalidArguments, "confirm is longer than any confirmation code")
 	}
-	for _, r := range code {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
-		if !letter {
-			return "", fault.New(fault.InvalidArguments, "confirm must be the confirmation code exactly as the proposal gave it")
+	if !plain(code) {
+		return control{}, fault.New(fault.InvalidArguments, "confirm must be the confirmation code exactly as the proposal gave it")
+	}
+	return control{confirm: code, key: key}, CheckKey(key)
+}
+
+// CheckKey refuses what is no idempotency key. None at all is one.
+func CheckKey(key string) error {
+	if len(key) > maxKeyLength || !plain(key) {
+		return fault.New(fault.InvalidArguments, "idempotency_key must be at most %d of: letters, digits, - and _", maxKeyLength)
+	}
+	return nil
+}
+
+// plain reports letters, digits, hyphens and underscores.
+func plain(text string) bool {
+	for _, r := range text {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
+			return false
 		}
 	}
-	return code, nil
+	return true
 }
 
 // maxUnknownDecimals is how many digits behind the point are let through

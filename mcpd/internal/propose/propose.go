@@ -87,9 +87,9 @@ func (c *Client) Describe(ctx context.Context) (caps.Signer, error) {
 
 // Propose has a simulated batch judged. Exactly one of proposal and denial is
 // set where there is no error.
-func (c *Client) Propose(ctx context.Context, simulated simulate.Simulated, clientName, correlation string) (*Proposal, *Denial, error) {
+func (c *Client) Propose(ctx context.Context, simulated simulate.Simulated, clientName, correlation string) (Answer, error) {
 	if !simulated.Stamped() {
-		return nil, nil, fault.New(fault.Internal, "a batch was not simulated")
+		return Answer{}, fault.New(fault.Internal, "a batch was not simulated")
 	}
 	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
 	defer cancel()
@@ -101,19 +101,34 @@ func (c *Client) Propose(ctx context.Context, simulated simulate.Simulated, clie
 		Bounds:        wireBounds(unsigned.Bounds()),
 		ClientName:    clientName,
 		CorrelationId: correlation,
+
+		IdempotencyKey: meant.Key(),
 	}
 	request.Transactions = unsigned.Batch()
 	answer, err := c.signer.Propose(ctx, request)
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return Answer{}, unavailable(err)
 	}
 	read := reader{}
 	if denied := answer.GetDenied(); denied != nil {
 		denial := read.denial(denied)
-		return nil, &denial, read.err
+		return Answer{Denial: &denial}, read.err
+	}
+	if earlier := answer.GetReceipt(); earlier != nil {
+		receipt := read.receipt(earlier)
+		return Answer{Earlier: &receipt}, read.err
 	}
 	proposal := read.proposal(answer.GetProposal())
-	return &proposal, nil, read.err
+	return Answer{Proposal: &proposal}, read.err
+}
+
+// Answer is what became of a proposal: one of them is set.
+type Answer struct {
+	Proposal *Proposal
+	Denial   *Denial
+	// Earlier is the receipt of this very action, which has been executed, or is
+	// being executed, already.
+	Earlier *Receipt
 }
 
 func wireIntent(meant intent.Intent) *signerv1.Intent {
@@ -203,11 +218,12 @@ func (c *Client) Cancel(ctx context.Context, proposalID string) (State, error) {
 	return read.state(answer.GetState()), read.err
 }
 
-// ReceiptKey names a receipt in one of three ways.
+// ReceiptKey names a receipt in one of four ways.
 type ReceiptKey struct {
-	ProposalID string
-	Code       string
-	Signature  solana.Signature
+	ProposalID  string
+	Code        string
+	Signature   solana.Signature
+	Idempotency string
 }
 
 // Receipt finds a stored outcome.
@@ -220,6 +236,8 @@ func (c *Client) Receipt(ctx context.Context, key ReceiptKey) (Receipt, error) {
 		request.Key = &signerv1.GetReceiptRequest_ProposalId{ProposalId: key.ProposalID}
 	case key.Code != "":
 		request.Key = &signerv1.GetReceiptRequest_Code{Code: key.Code}
+	case key.Idempotency != "":
+		request.Key = &signerv1.GetReceiptRequest_IdempotencyKey{IdempotencyKey: key.Idempotency}
 	default:
 		request.Key = &signerv1.GetReceiptRequest_Signature{Signature: key.Signature[:]}
 	}

@@ -22,7 +22,7 @@ func renderReceipt(receipt propose.Receipt, meant intent.Intent, capped []caps.M
 		lines = append(lines, FaultText(result.Fault))
 	}
 	if receipt.Replayed {
-		lines = append(lines, "REPLAYED: this call executed nothing; this is the stored receipt of an earlier execution.")
+		lines = append(lines, "REPLAYED: this call executed nothing; this is the stored receipt of an earlier execution. To do the same once more, call again without confirm and with an idempotency_key of its own.")
 	}
 	if receipt.Outcome != propose.NothingSent || receipt.Fault != nil {
 		// Otherwise the fault says it already.

@@ -46,6 +46,7 @@ const (
 	// recipientPattern lets a wrong address through to be refused in words.
 	recipientPattern = `^[A-Za-z0-9_-]{1,44}$`
 	codePattern      = "^[A-Za-z0-9_-]{0,128}$"
+	keyPattern       = "^[A-Za-z0-9_-]{0,64}$"
 )
 
 func matching(description, pattern string) Schema {
@@ -73,6 +74,12 @@ func Decimal(description string) Schema {
 // Confirm is the confirmation code.
 func Confirm() Schema {
 	return matching("The confirmation code of a proposal that an earlier call with exactly the same arguments returned. Leave it out to get a proposal only.", codePattern)
+}
+
+// IdempotencyKey is what the caller calls the action.
+func IdempotencyKey() Schema {
+	return matching("What you call this one action, such as a random word. A repeated call with the same key executes nothing twice: it returns the outcome of the first. "+
+		"Another action needs another key.", keyPattern)
 }
 
 func ref(name string) Schema { return Schema{"$ref": "#/$defs/" + name} }

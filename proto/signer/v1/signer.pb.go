@@ -830,8 +830,11 @@ type ProposeRequest struct {
 	// What the MCP client calls itself. Shown as claimed, never judged.
 	ClientName    string `protobuf:"bytes,5,opt,name=client_name,json=clientName,proto3" json:"client_name,omitempty"`
 	CorrelationId string `protobuf:"bytes,6,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// What the caller calls this action. The same key again means the same action:
+	// if it has been executed, its receipt is the answer.
+	IdempotencyKey string `protobuf:"bytes,7,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ProposeRequest) Reset() {
@@ -906,12 +909,20 @@ func (x *ProposeRequest) GetCorrelationId() string {
 	return ""
 }
 
+func (x *ProposeRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
 type ProposeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Outcome:
 	//
 	//	*ProposeResponse_Denied
 	//	*ProposeResponse_Proposal
+	//	*ProposeResponse_Receipt
 	Outcome       isProposeResponse_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -972,6 +983,15 @@ func (x *ProposeResponse) GetProposal() *Proposal {
 	return nil
 }
 
+func (x *ProposeResponse) GetReceipt() *Receipt {
+	if x != nil {
+		if x, ok := x.Outcome.(*ProposeResponse_Receipt); ok {
+			return x.Receipt
+		}
+	}
+	return nil
+}
+
 type isProposeResponse_Outcome interface {
 	isProposeResponse_Outcome()
 }
@@ -984,9 +1004,16 @@ type ProposeResponse_Proposal struct {
 	Proposal *Proposal `protobuf:"bytes,2,opt,name=proposal,proto3,oneof"`
 }
 
+type ProposeResponse_Receipt struct {
+	// The action has been executed, or is being executed, already.
+	Receipt *Receipt `protobuf:"bytes,3,opt,name=receipt,proto3,oneof"`
+}
+
 func (*ProposeResponse_Denied) isProposeResponse_Outcome() {}
 
 func (*ProposeResponse_Proposal) isProposeResponse_Outcome() {}
+
+func (*ProposeResponse_Receipt) isProposeResponse_Outcome() {}
 
 // Denial is a refusal: nothing was signed, nothing was sent.
 type Denial struct {
@@ -2369,6 +2396,7 @@ type GetReceiptRequest struct {
 	//	*GetReceiptRequest_ProposalId
 	//	*GetReceiptRequest_Code
 	//	*GetReceiptRequest_Signature
+	//	*GetReceiptRequest_IdempotencyKey
 	Key           isGetReceiptRequest_Key `protobuf_oneof:"key"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2438,6 +2466,15 @@ func (x *GetReceiptRequest) GetSignature() []byte {
 	return nil
 }
 
+func (x *GetReceiptRequest) GetIdempotencyKey() string {
+	if x != nil {
+		if x, ok := x.Key.(*GetReceiptRequest_IdempotencyKey); ok {
+			return x.IdempotencyKey
+		}
+	}
+	return ""
+}
+
 type isGetReceiptRequest_Key interface {
 	isGetReceiptRequest_Key()
 }
@@ -2454,11 +2491,17 @@ type GetReceiptRequest_Signature struct {
 	Signature []byte `protobuf:"bytes,3,opt,name=signature,proto3,oneof"`
 }
 
+type GetReceiptRequest_IdempotencyKey struct {
+	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof"`
+}
+
 func (*GetReceiptRequest_ProposalId) isGetReceiptRequest_Key() {}
 
 func (*GetReceiptRequest_Code) isGetReceiptRequest_Key() {}
 
 func (*GetReceiptRequest_Signature) isGetReceiptRequest_Key() {}
+
+func (*GetReceiptRequest_IdempotencyKey) isGetReceiptRequest_Key() {}
 
 type GetReceiptResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2918,7 +2961,7 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\bprograms\x18\x05 \x03(\fR\bprograms\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\x06 \x03(\fR\n" +
-	"recipients\"\xf7\x01\n" +
+	"recipients\"\xa0\x02\n" +
 	"\x0eProposeRequest\x12)\n" +
 	"\x06intent\x18\x01 \x01(\v2\x11.signer.v1.IntentR\x06intent\x12#\n" +
 	"\x04flow\x18\x02 \x01(\x0e2\x0f.signer.v1.FlowR\x04flow\x12\"\n" +
@@ -2926,10 +2969,12 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\x06bounds\x18\x04 \x01(\v2\x11.signer.v1.BoundsR\x06bounds\x12\x1f\n" +
 	"\vclient_name\x18\x05 \x01(\tR\n" +
 	"clientName\x12%\n" +
-	"\x0ecorrelation_id\x18\x06 \x01(\tR\rcorrelationId\"|\n" +
+	"\x0ecorrelation_id\x18\x06 \x01(\tR\rcorrelationId\x12'\n" +
+	"\x0fidempotency_key\x18\a \x01(\tR\x0eidempotencyKey\"\xac\x01\n" +
 	"\x0fProposeResponse\x12+\n" +
 	"\x06denied\x18\x01 \x01(\v2\x11.signer.v1.DenialH\x00R\x06denied\x121\n" +
-	"\bproposal\x18\x02 \x01(\v2\x13.signer.v1.ProposalH\x00R\bproposalB\t\n" +
+	"\bproposal\x18\x02 \x01(\v2\x13.signer.v1.ProposalH\x00R\bproposal\x12.\n" +
+	"\areceipt\x18\x03 \x01(\v2\x12.signer.v1.ReceiptH\x00R\areceiptB\t\n" +
 	"\aoutcome\"\x92\x01\n" +
 	"\x06Denial\x12&\n" +
 	"\x05fault\x18\x01 \x01(\v2\x10.signer.v1.FaultR\x05fault\x12\x14\n" +
@@ -3044,12 +3089,13 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\vproposal_id\x18\x01 \x01(\tR\n" +
 	"proposalId\"H\n" +
 	"\x16CancelProposalResponse\x12.\n" +
-	"\x05state\x18\x01 \x01(\x0e2\x18.signer.v1.ProposalStateR\x05state\"s\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x18.signer.v1.ProposalStateR\x05state\"\x9e\x01\n" +
 	"\x11GetReceiptRequest\x12!\n" +
 	"\vproposal_id\x18\x01 \x01(\tH\x00R\n" +
 	"proposalId\x12\x14\n" +
 	"\x04code\x18\x02 \x01(\tH\x00R\x04code\x12\x1e\n" +
-	"\tsignature\x18\x03 \x01(\fH\x00R\tsignatureB\x05\n" +
+	"\tsignature\x18\x03 \x01(\fH\x00R\tsignature\x12)\n" +
+	"\x0fidempotency_key\x18\x04 \x01(\tH\x00R\x0eidempotencyKeyB\x05\n" +
 	"\x03key\"B\n" +
 	"\x12GetReceiptResponse\x12,\n" +
 	"\areceipt\x18\x01 \x01(\v2\x12.signer.v1.ReceiptR\areceipt\"Y\n" +
@@ -3197,67 +3243,68 @@ var file_signer_v1_signer_proto_depIdxs = []int32{
 	12, // 6: signer.v1.ProposeRequest.bounds:type_name -> signer.v1.Bounds
 	15, // 7: signer.v1.ProposeResponse.denied:type_name -> signer.v1.Denial
 	16, // 8: signer.v1.ProposeResponse.proposal:type_name -> signer.v1.Proposal
-	5,  // 9: signer.v1.Denial.fault:type_name -> signer.v1.Fault
-	21, // 10: signer.v1.Denial.limits:type_name -> signer.v1.Limits
-	1,  // 11: signer.v1.Proposal.tier:type_name -> signer.v1.Tier
-	42, // 12: signer.v1.Proposal.expires_at:type_name -> google.protobuf.Timestamp
-	17, // 13: signer.v1.Proposal.effects:type_name -> signer.v1.Effects
-	12, // 14: signer.v1.Proposal.bounds:type_name -> signer.v1.Bounds
-	21, // 15: signer.v1.Proposal.limits:type_name -> signer.v1.Limits
-	9,  // 16: signer.v1.Proposal.network:type_name -> signer.v1.Network
-	11, // 17: signer.v1.Proposal.charge:type_name -> signer.v1.AssetAmount
-	2,  // 18: signer.v1.Effects.class:type_name -> signer.v1.Class
-	18, // 19: signer.v1.Effects.changes:type_name -> signer.v1.AssetChange
-	19, // 20: signer.v1.Effects.payments:type_name -> signer.v1.Payment
-	20, // 21: signer.v1.Effects.findings:type_name -> signer.v1.Finding
-	22, // 22: signer.v1.Limits.windows:type_name -> signer.v1.Window
-	42, // 23: signer.v1.Limits.as_of:type_name -> google.protobuf.Timestamp
-	4,  // 24: signer.v1.CheckConfirmationResponse.state:type_name -> signer.v1.ProposalState
-	12, // 25: signer.v1.CheckConfirmationResponse.bounds:type_name -> signer.v1.Bounds
-	28, // 26: signer.v1.CheckConfirmationResponse.receipt:type_name -> signer.v1.Receipt
-	27, // 27: signer.v1.ExecuteResponse.progress:type_name -> signer.v1.Progress
-	28, // 28: signer.v1.ExecuteResponse.receipt:type_name -> signer.v1.Receipt
-	3,  // 29: signer.v1.Receipt.outcome:type_name -> signer.v1.Outcome
-	29, // 30: signer.v1.Receipt.transactions:type_name -> signer.v1.TransactionReceipt
-	5,  // 31: signer.v1.Receipt.fault:type_name -> signer.v1.Fault
-	21, // 32: signer.v1.Receipt.limits:type_name -> signer.v1.Limits
-	42, // 33: signer.v1.Receipt.created_at:type_name -> google.protobuf.Timestamp
-	42, // 34: signer.v1.Receipt.finished_at:type_name -> google.protobuf.Timestamp
-	9,  // 35: signer.v1.Receipt.network:type_name -> signer.v1.Network
-	3,  // 36: signer.v1.TransactionReceipt.outcome:type_name -> signer.v1.Outcome
-	18, // 37: signer.v1.TransactionReceipt.changes:type_name -> signer.v1.AssetChange
-	30, // 38: signer.v1.TransactionReceipt.error:type_name -> signer.v1.ProgramError
-	4,  // 39: signer.v1.CancelProposalResponse.state:type_name -> signer.v1.ProposalState
-	28, // 40: signer.v1.GetReceiptResponse.receipt:type_name -> signer.v1.Receipt
-	37, // 41: signer.v1.ListActivityResponse.activities:type_name -> signer.v1.Activity
-	4,  // 42: signer.v1.Activity.state:type_name -> signer.v1.ProposalState
-	3,  // 43: signer.v1.Activity.outcome:type_name -> signer.v1.Outcome
-	42, // 44: signer.v1.Activity.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 45: signer.v1.Activity.fault:type_name -> signer.v1.Fault
-	21, // 46: signer.v1.GetLimitsResponse.limits:type_name -> signer.v1.Limits
-	6,  // 47: signer.v1.SignerService.Describe:input_type -> signer.v1.DescribeRequest
-	13, // 48: signer.v1.SignerService.Propose:input_type -> signer.v1.ProposeRequest
-	23, // 49: signer.v1.SignerService.CheckConfirmation:input_type -> signer.v1.CheckConfirmationRequest
-	25, // 50: signer.v1.SignerService.Execute:input_type -> signer.v1.ExecuteRequest
-	31, // 51: signer.v1.SignerService.CancelProposal:input_type -> signer.v1.CancelProposalRequest
-	33, // 52: signer.v1.SignerService.GetReceipt:input_type -> signer.v1.GetReceiptRequest
-	35, // 53: signer.v1.SignerService.ListActivity:input_type -> signer.v1.ListActivityRequest
-	38, // 54: signer.v1.SignerService.GetLimits:input_type -> signer.v1.GetLimitsRequest
-	40, // 55: signer.v1.SignerService.ResolveRecipient:input_type -> signer.v1.ResolveRecipientRequest
-	7,  // 56: signer.v1.SignerService.Describe:output_type -> signer.v1.DescribeResponse
-	14, // 57: signer.v1.SignerService.Propose:output_type -> signer.v1.ProposeResponse
-	24, // 58: signer.v1.SignerService.CheckConfirmation:output_type -> signer.v1.CheckConfirmationResponse
-	26, // 59: signer.v1.SignerService.Execute:output_type -> signer.v1.ExecuteResponse
-	32, // 60: signer.v1.SignerService.CancelProposal:output_type -> signer.v1.CancelProposalResponse
-	34, // 61: signer.v1.SignerService.GetReceipt:output_type -> signer.v1.GetReceiptResponse
-	36, // 62: signer.v1.SignerService.ListActivity:output_type -> signer.v1.ListActivityResponse
-	39, // 63: signer.v1.SignerService.GetLimits:output_type -> signer.v1.GetLimitsResponse
-	41, // 64: signer.v1.SignerService.ResolveRecipient:output_type -> signer.v1.ResolveRecipientResponse
-	56, // [56:65] is the sub-list for method output_type
-	47, // [47:56] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	28, // 9: signer.v1.ProposeResponse.receipt:type_name -> signer.v1.Receipt
+	5,  // 10: signer.v1.Denial.fault:type_name -> signer.v1.Fault
+	21, // 11: signer.v1.Denial.limits:type_name -> signer.v1.Limits
+	1,  // 12: signer.v1.Proposal.tier:type_name -> signer.v1.Tier
+	42, // 13: signer.v1.Proposal.expires_at:type_name -> google.protobuf.Timestamp
+	17, // 14: signer.v1.Proposal.effects:type_name -> signer.v1.Effects
+	12, // 15: signer.v1.Proposal.bounds:type_name -> signer.v1.Bounds
+	21, // 16: signer.v1.Proposal.limits:type_name -> signer.v1.Limits
+	9,  // 17: signer.v1.Proposal.network:type_name -> signer.v1.Network
+	11, // 18: signer.v1.Proposal.charge:type_name -> signer.v1.AssetAmount
+	2,  // 19: signer.v1.Effects.class:type_name -> signer.v1.Class
+	18, // 20: signer.v1.Effects.changes:type_name -> signer.v1.AssetChange
+	19, // 21: signer.v1.Effects.payments:type_name -> signer.v1.Payment
+	20, // 22: signer.v1.Effects.findings:type_name -> signer.v1.Finding
+	22, // 23: signer.v1.Limits.windows:type_name -> signer.v1.Window
+	42, // 24: signer.v1.Limits.as_of:type_name -> google.protobuf.Timestamp
+	4,  // 25: signer.v1.CheckConfirmationResponse.state:type_name -> signer.v1.ProposalState
+	12, // 26: signer.v1.CheckConfirmationResponse.bounds:type_name -> signer.v1.Bounds
+	28, // 27: signer.v1.CheckConfirmationResponse.receipt:type_name -> signer.v1.Receipt
+	27, // 28: signer.v1.ExecuteResponse.progress:type_name -> signer.v1.Progress
+	28, // 29: signer.v1.ExecuteResponse.receipt:type_name -> signer.v1.Receipt
+	3,  // 30: signer.v1.Receipt.outcome:type_name -> signer.v1.Outcome
+	29, // 31: signer.v1.Receipt.transactions:type_name -> signer.v1.TransactionReceipt
+	5,  // 32: signer.v1.Receipt.fault:type_name -> signer.v1.Fault
+	21, // 33: signer.v1.Receipt.limits:type_name -> signer.v1.Limits
+	42, // 34: signer.v1.Receipt.created_at:type_name -> google.protobuf.Timestamp
+	42, // 35: signer.v1.Receipt.finished_at:type_name -> google.protobuf.Timestamp
+	9,  // 36: signer.v1.Receipt.network:type_name -> signer.v1.Network
+	3,  // 37: signer.v1.TransactionReceipt.outcome:type_name -> signer.v1.Outcome
+	18, // 38: signer.v1.TransactionReceipt.changes:type_name -> signer.v1.AssetChange
+	30, // 39: signer.v1.TransactionReceipt.error:type_name -> signer.v1.ProgramError
+	4,  // 40: signer.v1.CancelProposalResponse.state:type_name -> signer.v1.ProposalState
+	28, // 41: signer.v1.GetReceiptResponse.receipt:type_name -> signer.v1.Receipt
+	37, // 42: signer.v1.ListActivityResponse.activities:type_name -> signer.v1.Activity
+	4,  // 43: signer.v1.Activity.state:type_name -> signer.v1.ProposalState
+	3,  // 44: signer.v1.Activity.outcome:type_name -> signer.v1.Outcome
+	42, // 45: signer.v1.Activity.created_at:type_name -> google.protobuf.Timestamp
+	5,  // 46: signer.v1.Activity.fault:type_name -> signer.v1.Fault
+	21, // 47: signer.v1.GetLimitsResponse.limits:type_name -> signer.v1.Limits
+	6,  // 48: signer.v1.SignerService.Describe:input_type -> signer.v1.DescribeRequest
+	13, // 49: signer.v1.SignerService.Propose:input_type -> signer.v1.ProposeRequest
+	23, // 50: signer.v1.SignerService.CheckConfirmation:input_type -> signer.v1.CheckConfirmationRequest
+	25, // 51: signer.v1.SignerService.Execute:input_type -> signer.v1.ExecuteRequest
+	31, // 52: signer.v1.SignerService.CancelProposal:input_type -> signer.v1.CancelProposalRequest
+	33, // 53: signer.v1.SignerService.GetReceipt:input_type -> signer.v1.GetReceiptRequest
+	35, // 54: signer.v1.SignerService.ListActivity:input_type -> signer.v1.ListActivityRequest
+	38, // 55: signer.v1.SignerService.GetLimits:input_type -> signer.v1.GetLimitsRequest
+	40, // 56: signer.v1.SignerService.ResolveRecipient:input_type -> signer.v1.ResolveRecipientRequest
+	7,  // 57: signer.v1.SignerService.Describe:output_type -> signer.v1.DescribeResponse
+	14, // 58: signer.v1.SignerService.Propose:output_type -> signer.v1.ProposeResponse
+	24, // 59: signer.v1.SignerService.CheckConfirmation:output_type -> signer.v1.CheckConfirmationResponse
+	26, // 60: signer.v1.SignerService.Execute:output_type -> signer.v1.ExecuteResponse
+	32, // 61: signer.v1.SignerService.CancelProposal:output_type -> signer.v1.CancelProposalResponse
+	34, // 62: signer.v1.SignerService.GetReceipt:output_type -> signer.v1.GetReceiptResponse
+	36, // 63: signer.v1.SignerService.ListActivity:output_type -> signer.v1.ListActivityResponse
+	39, // 64: signer.v1.SignerService.GetLimits:output_type -> signer.v1.GetLimitsResponse
+	41, // 65: signer.v1.SignerService.ResolveRecipient:output_type -> signer.v1.ResolveRecipientResponse
+	57, // [57:66] is the sub-list for method output_type
+	48, // [48:57] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_signer_v1_signer_proto_init() }
@@ -3268,6 +3315,7 @@ func file_signer_v1_signer_proto_init() {
 	file_signer_v1_signer_proto_msgTypes[9].OneofWrappers = []any{
 		(*ProposeResponse_Denied)(nil),
 		(*ProposeResponse_Proposal)(nil),
+		(*ProposeResponse_Receipt)(nil),
 	}
 	file_signer_v1_signer_proto_msgTypes[21].OneofWrappers = []any{
 		(*ExecuteResponse_Progress)(nil),
@@ -3278,6 +3326,7 @@ func file_signer_v1_signer_proto_init() {
 		(*GetReceiptRequest_ProposalId)(nil),
 		(*GetReceiptRequest_Code)(nil),
 		(*GetReceiptRequest_Signature)(nil),
+		(*GetReceiptRequest_IdempotencyKey)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

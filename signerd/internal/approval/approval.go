@@ -72,6 +72,19 @@ type Draft struct {
 	TTL time.Duration
 	// Denied is why there will be no code, or nil.
 	Denied *fault.Fault
+	// Key names the action, if it has a name.
+	Key ActionKey
+}
+
+// ActionKey is what an action is called. The same key again is the same action.
+type ActionKey struct {
+	// Name is empty where the action has none.
+	Name string
+	// For is how long the name stands for the action, for ever if zero.
+	For time.Duration
+	// Again says whether what was executed under the name may be executed once
+	// more; never if nil.
+	Again func(Proposal) bool
 }
 
 // Proposal is a stored proposal.
@@ -137,14 +150,59 @@ func (b *Book) Open(ctx context.Context, draft Draft, now time.Time) (Proposal, 
 	}
 	if draft.Denied != nil {
 		proposal.State, proposal.FinishedAt = Denied, proposal.CreatedAt
-		return proposal, "", b.store.InsertProposal(ctx, Record{Proposal: proposal})
+		return proposal, "", b.store.InsertProposal(ctx, Record{Proposal: proposal}, nil)
 	}
 	if !draft.Decision.Stamped() || draft.Decision.Tier() > policy.Confirm {
 		return Proposal{}, "", errors.New("approval: a code is only for a decision that asks for no person")
 	}
 	code := newCode()
-	record := Record{Proposal: proposal, CodeHash: hashCode(code)}
-	return proposal, code, b.store.InsertProposal(ctx, record)
+	record := Record{Proposal: proposal, CodeHash: hashCode(code), Key: draft.Key.Name}
+	return proposal, code, b.store.InsertProposal(ctx, record, func(earlier *Record) error {
+		if err := draft.Key.stands(earlier.Proposal, draft.Fingerprint, now); err != nil {
+			return err
+		}
+		if earlier.State == Open {
+			// One code at a time for one action.
+			earlier.State, earlier.FinishedAt = Cancelled, now.UTC()
+		}
+		return nil
+	})
+}
+
+// UsedError is a key whose action has been executed, or is being executed.
+type UsedError struct{ Proposal Proposal }
+
+func (*UsedError) Error() string {
+	return "the action of this idempotency key has been executed already"
+}
+
+// stands says whether the key still stands for the action of this proposal: a
+// UsedError if that was executed, and nil where the key is free again.
+func (k ActionKey) stands(earlier Proposal, fingerprint [32]byte, now time.Time) error {
+	switch {
+	case k.For > 0 && now.Sub(earlier.CreatedAt) >= k.For:
+		return nil
+	case earlier.Fingerprint != fingerprint:
+		return fault.New(fault.KeyConflict, "the idempotency key was given to another action (proposal %s)", earlier.ID)
+	case earlier.State == Done && k.Again != nil && k.Again(earlier):
+		return nil
+	case earlier.State == Executing || earlier.State == Done:
+		return &UsedError{earlier}
+	}
+	return nil
+}
+
+// Used looks for the action of a key before anything is judged: a UsedError or a
+// KeyConflict fault if the key is not free.
+func (b *Book) Used(ctx context.Context, key ActionKey, fingerprint [32]byte, now time.Time) error {
+	record, err := b.store.FindProposal(ctx, Key{Idempotency: key.Name})
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return key.stands(record.Proposal, fingerprint, now)
 }
 
 // Peek says what a code is good for, without using it. For a used code with

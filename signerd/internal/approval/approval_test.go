@@ -42,7 +42,7 @@ func newBook(t testing.TB) (*approval.Book, string) {
 	if err := store.InsertProposal(t.Context(), approval.Record{CodeHash: sha256.Sum256([]byte(code)), Proposal: approval.Proposal{
 		ID: "p1", State: approval.Open, Session: "s1", Fingerprint: intent, Tier: policy.Confirm,
 		CreatedAt: noon, ExpiresAt: noon.Add(5 * time.Minute),
-	}}); err != nil {
+	}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return approval.NewBook(store), path

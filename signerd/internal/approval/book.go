@@ -15,8 +15,10 @@ import (
 // Store keeps proposals durably: a method that returns nil has its effect on
 // the disk.
 type Store interface {
-	// InsertProposal adds a proposal.
-	InsertProposal(ctx context.Context, record Record) error
+	// InsertProposal adds a proposal. Where another one has its key, earlier is
+	// asked about that first, alone with it: nil gives the key to the new one and
+	// stores what earlier edited, an error leaves everything as it was.
+	InsertProposal(ctx context.Context, record Record, earlier func(*Record) error) error
 	// ChangeProposal lets change edit the state, receipt and times of one
 	// proposal, alone with it, and returns what is stored then. An error of
 	// change leaves the proposal as it was.
@@ -32,12 +34,15 @@ type Record struct {
 	Proposal
 	// CodeHash is the SHA-256 of the code, or zero where there is none.
 	CodeHash [32]byte
+	// Key names the action, if it has a name. It is not read back.
+	Key string
 }
 
-// Key names one proposal, by its id or by its code.
+// Key names one proposal, by its id, by its code, or by the name of its action.
 type Key struct {
-	ID       string
-	CodeHash [32]byte
+	ID          string
+	CodeHash    [32]byte
+	Idempotency string
 }
 
 // Query selects proposals.
@@ -108,6 +113,12 @@ func (b *Book) ByCode(ctx context.Context, code string) (Proposal, error) {
 		return Proposal{}, found(ErrNotFound)
 	}
 	record, err := b.store.FindProposal(ctx, Key{CodeHash: hashCode(code)})
+	return record.Proposal, found(err)
+}
+
+// ByKey reads the proposal that an idempotency key stands for.
+func (b *Book) ByKey(ctx context.Context, key string) (Proposal, error) {
+	record, err := b.store.FindProposal(ctx, Key{Idempotency: key})
 	return record.Proposal, found(err)
 }
 

@@ -146,6 +146,15 @@ func (f *Flow) ReceiptByCode(ctx context.Context, code string) (Receipt, error) 
 	return receiptOf(proposal)
 }
 
+// ReceiptByKey finds the outcome of the action that a caller gave this name.
+func (f *Flow) ReceiptByKey(ctx context.Context, key string) (Receipt, error) {
+	proposal, err := f.stages.Book.ByKey(ctx, Proposed{Key: key}.key().Name)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return receiptOf(proposal)
+}
+
 // ReceiptBySignature finds the outcome that a transaction belongs to.
 func (f *Flow) ReceiptBySignature(ctx context.Context, id solana.Signature) (Receipt, error) {
 	proposal, err := f.stages.Ledger.BySignature(ctx, id)

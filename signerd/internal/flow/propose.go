@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +32,8 @@ type Proposed struct {
 	Flow         effects.Flow
 	Bounds       effects.Bounds
 	Transactions [][]byte
+	// Key is what the caller calls this action, or empty.
+	Key string
 }
 
 // Verdict is the answer to a proposal: a refusal, or what may be confirmed.
@@ -45,6 +49,9 @@ type Verdict struct {
 	// Limits are the caps and what stands against them, at At.
 	Limits []Window
 	At     time.Time
+	// Earlier is set instead of all that where this action has been executed, or
+	// is being executed, already.
+	Earlier *Receipt
 }
 
 // Propose judges a batch and stores the proposal. It signs nothing. Refusals
@@ -64,6 +71,9 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 	}); err != nil {
 		return Verdict{}, err
 	}
+	if receipt, err := f.earlier(f.stages.Book.Used(ctx, p.key(), p.Fingerprint, time.Now())); receipt != nil || err != nil {
+		return Verdict{Earlier: receipt}, err
+	}
 	if err := f.pinned(ctx); err != nil {
 		return Verdict{}, err
 	}
@@ -76,12 +86,47 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 		return Verdict{}, err
 	}
 	verdict.Proposal, verdict.Code, err = f.stages.Book.Open(ctx, draft, time.Now())
-	if err != nil {
-		return Verdict{}, err
+	if receipt, err := f.earlier(err); receipt != nil || err != nil {
+		return Verdict{Earlier: receipt}, err
 	}
 	about.proposal = verdict.Proposal.ID
 	return verdict, f.recordDecision(ctx, about, verdict)
 }
+
+// repeatTime is how long an action that nobody is asked to confirm is taken for
+// the same one when it is asked for again in the same session: clients repeat a
+// call whose answer they did not wait for.
+const repeatTime = 10 * time.Minute
+
+// key is what the action is called. Where the caller does not say, the session
+// and the intent are its name for a while, and what provably took nothing but a
+// fee may be tried again.
+func (p Proposed) key() approval.ActionKey {
+	if p.Key != "" {
+		return approval.ActionKey{Name: "given " + p.Key}
+	}
+	return approval.ActionKey{Name: "derived " + p.Session + " " + hex.EncodeToString(p.Fingerprint[:]), For: repeatTime, Again: tookNothing}
+}
+
+func tookNothing(earlier approval.Proposal) bool {
+	receipt, err := receiptOf(earlier)
+	return err == nil && (receipt.Outcome == NothingSent || receipt.Outcome == Expired || receipt.Outcome == LandedFailed)
+}
+
+// earlier is the receipt of an action that has been executed already, if that
+// is what err says.
+func (f *Flow) earlier(err error) (*Receipt, error) {
+	used, ok := errors.AsType[*approval.UsedError](err)
+	if !ok {
+		return nil, err
+	}
+	receipt, err := receiptOf(used.Proposal)
+	receipt.Replayed = true
+	return &receipt, err
+}
+
+// longestKey bounds what an action can be called.
+const longestKey = 64
 
 // checkProposed refuses what could not be judged sensibly.
 func checkProposed(p Proposed) error {
@@ -94,6 +139,8 @@ func checkProposed(p Proposed) error {
 		return fault.New(fault.InvalidArguments, "the fingerprint is not that of the intent")
 	case len(p.Transactions) == 0 || len(p.Transactions) > batchLimit:
 		return fault.New(fault.InvalidArguments, "a proposal has 1 to %d transactions", batchLimit)
+	case len(p.Key) > longestKey:
+		return fault.New(fault.InvalidArguments, "an idempotency key has at most %d characters", longestKey)
 	case len(p.Transactions) > 1 && len(p.Bounds.MaxOut) > 0:
 		return fault.New(fault.InvalidArguments, "a batch of several transactions may pay only fees and rent")
 	}
@@ -206,6 +253,9 @@ func (f *Flow) decide(ctx context.Context, p Proposed, rules *policy.Policy, bat
 	}
 	decision := rules.Evaluate(p.Flow, batch, policy.Circumstances{Usage: usage, Client: p.Client, Now: now})
 	draft.Decision, draft.Denied = decision, decision.Fault()
+	if p.Key != "" || decision.Tier() == policy.Auto {
+		draft.Key = p.key()
+	}
 	verdict.Refused, verdict.Tier, verdict.Rules = decision.Fault(), decision.Tier(), decision.Rules()
 	verdict.Charge, err = totalCharge(batch)
 	return verdict, draft, err

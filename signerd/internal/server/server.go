@@ -69,6 +69,10 @@ func (s *Server) Propose(ctx context.Context, request *signerv1.ProposeRequest) 
 	if err != nil {
 		return nil, err
 	}
+	if verdict.Earlier != nil {
+		message, err := s.receipt(ctx, caller, *verdict.Earlier)
+		return &signerv1.ProposeResponse{Outcome: &signerv1.ProposeResponse_Receipt{Receipt: message}}, err
+	}
 	return s.verdict(verdict), nil
 }
 
@@ -179,8 +183,10 @@ func (s *Server) findReceipt(ctx context.Context, request *signerv1.GetReceiptRe
 			return flow.Receipt{}, fault.New(fault.InvalidArguments, "a signature has 64 bytes")
 		}
 		return s.flow.ReceiptBySignature(ctx, signature)
+	case *signerv1.GetReceiptRequest_IdempotencyKey:
+		return s.flow.ReceiptByKey(ctx, key.IdempotencyKey)
 	}
-	return flow.Receipt{}, fault.New(fault.InvalidArguments, "name a proposal, a code or a signature")
+	return flow.Receipt{}, fault.New(fault.InvalidArguments, "name a proposal, a code, a signature or an idempotency key")
 }
 
 // activityLimit bounds one page of activity.

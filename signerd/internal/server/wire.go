@@ -47,7 +47,7 @@ func proposedFromWire(caller peer.Identity, request *signerv1.ProposeRequest) (f
 	}
 	return flow.Proposed{
 		Session: caller.Session, Client: request.GetClientName(), Correlation: request.GetCorrelationId(),
-		Tool: intent.GetTool(), Arguments: intent.GetArgumentsJson(), Fingerprint: fingerprint,
+		Tool: intent.GetTool(), Arguments: intent.GetArgumentsJson(), Fingerprint: fingerprint, Key: request.GetIdempotencyKey(),
 		Flow: kind, Bounds: bounds, Transactions: request.GetTransactions(),
 	}, nil
 }

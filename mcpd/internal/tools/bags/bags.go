@@ -80,7 +80,7 @@ func quoteTool(engine *flow.Engine) tools.Tool {
 
 func tradeTool(engine *flow.Engine) tools.Tool {
 	properties := swapProperties()
-	properties["confirm"] = tools.Confirm()
+	properties["confirm"], properties["idempotency_key"] = tools.Confirm(), tools.IdempotencyKey()
 	return tools.Tool{
 		Name:  intent.ToolTrade,
 		Title: "Swap tokens",
@@ -188,7 +188,7 @@ func claimTool(engine *flow.Engine) tools.Tool {
 		Description: "Claims creator fees of one to ten tokens for the signer's wallet, in two calls. Without confirm it only proposes (unless the owner's policy lets small amounts go through automatically): " +
 			"it returns the signer's findings and a confirmation code. Show it to the user. With the same arguments and the code in confirm it builds afresh, then signs and sends the transactions in order and reports each. " +
 			"The bounds allow up to one percent less than the API states as claimable. An outcome of unknown may still land: ask get_receipt, never repeat.",
-		Input:  tools.Object(tools.Properties{"token_mints": mints, "confirm": tools.Confirm()}, "token_mints"),
+		Input:  tools.Object(tools.Properties{"token_mints": mints, "confirm": tools.Confirm(), "idempotency_key": tools.IdempotencyKey()}, "token_mints"),
 		Output: tools.WriteOutput(),
 		Hints:  tools.Hints{Destructive: true, OpenWorld: true},
 		Writes: true,

@@ -28,7 +28,7 @@ func transferTool(engine *flow.Engine) tools.Tool {
 			"amount":  tools.Decimal("How much to send."),
 			"mint":    tools.Asset("What to send; SOL if left out."),
 			"memo":    memo,
-			"confirm": tools.Confirm(),
+			"confirm": tools.Confirm(), "idempotency_key": tools.IdempotencyKey(),
 		}, "to", "amount"),
 		Output: tools.WriteOutput(),
 		Hints:  tools.Hints{Destructive: true, OpenWorld: true},

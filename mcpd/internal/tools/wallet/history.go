@@ -41,6 +41,7 @@ type receiptArguments struct {
 	ProposalID string `json:"proposal_id"`
 	Code       string `json:"code"`
 	Signature  string `json:"signature"`
+	Key        string `json:"idempotency_key"`
 }
 
 func parseReceipt(raw json.RawMessage) (propose.ReceiptKey, error) {
@@ -48,15 +49,15 @@ func parseReceipt(raw json.RawMessage) (propose.ReceiptKey, error) {
 	if err := intent.Decode(raw, &arguments); err != nil {
 		return propose.ReceiptKey{}, err
 	}
-	key := propose.ReceiptKey{ProposalID: arguments.ProposalID, Code: arguments.Code}
+	key := propose.ReceiptKey{ProposalID: arguments.ProposalID, Code: arguments.Code, Idempotency: arguments.Key}
 	given := 0
-	for _, text := range []string{arguments.ProposalID, arguments.Code, arguments.Signature} {
+	for _, text := range []string{arguments.ProposalID, arguments.Code, arguments.Signature, arguments.Key} {
 		if text != "" {
 			given++
 		}
 	}
 	if given != 1 {
-		return key, fault.New(fault.InvalidArguments, "give exactly one of proposal_id, code and signature")
+		return key, fault.New(fault.InvalidArguments, "give exactly one of proposal_id, code, signature and idempotency_key")
 	}
 	var err error
 	switch {
@@ -66,6 +67,8 @@ func parseReceipt(raw json.RawMessage) (propose.ReceiptKey, error) {
 		if checkID(arguments.Code) != nil {
 			return key, fault.New(fault.InvalidArguments, "code must be a confirmation code exactly as the proposal gave it")
 		}
+	case arguments.Key != "":
+		return key, intent.CheckKey(arguments.Key)
 	default:
 		if key.Signature, err = solana.ParseSignature(arguments.Signature); err != nil {
 			return key, fault.New(fault.InvalidArguments, "signature must be a base58 transaction signature (64 bytes)").Because(err)
@@ -82,9 +85,9 @@ func receiptTool(engine *flow.Engine) tools.Tool {
 	return tools.Tool{
 		Name:  "get_receipt",
 		Title: "Look up an outcome",
-		Description: "Looks up what became of a proposal, by exactly one of its id, its used code, or a transaction signature. " +
+		Description: "Looks up what became of a proposal, by exactly one of its id, its used code, the idempotency key of its call, or a transaction signature. " +
 			"This is the call to make after an outcome of unknown: the signer keeps looking until it is proven landed or proven expired. It changes nothing.",
-		Input:  tools.Object(tools.Properties{"proposal_id": idSchema(), "code": code, "signature": signature}),
+		Input:  tools.Object(tools.Properties{"proposal_id": idSchema(), "code": code, "signature": signature, "idempotency_key": tools.IdempotencyKey()}),
 		Output: tools.ReceiptOutput(),
 		Hints:  tools.Hints{ReadOnly: true, Idempotent: true},
 		Check:  func(raw json.RawMessage) error { _, err := parseReceipt(raw); return err },

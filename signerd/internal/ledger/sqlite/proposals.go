@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +16,7 @@ var _ approval.Store = (*Store)(nil)
 const proposalColumns = `SELECT code_hash, state, finished_at, body, receipt FROM proposal `
 
 // InsertProposal is part of approval.Store.
-func (s *Store) InsertProposal(ctx context.Context, record approval.Record) error {
+func (s *Store) InsertProposal(ctx context.Context, record approval.Record, earlier func(*approval.Record) error) error {
 	body, err := json.Marshal(record.Proposal)
 	if err != nil {
 		return fmt.Errorf("encode proposal: %w", err)
@@ -25,9 +26,34 @@ func (s *Store) InsertProposal(ctx context.Context, record approval.Record) erro
 		codeHash = record.CodeHash[:]
 	}
 	return s.writer.do(ctx, func(tx *session) error {
+		if err := takeKey(tx, record, earlier); err != nil {
+			return err
+		}
 		return tx.exec(`INSERT INTO proposal (id, code_hash, state, finished_at, body, receipt) VALUES (?, ?, ?, ?, ?, ?)`,
 			record.ID, codeHash, record.State, nanos(record.FinishedAt), body, record.Receipt)
 	})
+}
+
+// takeKey gives the key of an action to a new proposal, if the one that has it
+// gives it up.
+func takeKey(tx *session, record approval.Record, earlier func(*approval.Record) error) error {
+	if record.Key == "" {
+		return nil
+	}
+	found, err := findProposal(tx, approval.Key{Idempotency: record.Key})
+	if err == nil {
+		before := found.State
+		if err := earlier(&found); err != nil {
+			return err
+		}
+		if found.State != before {
+			err = tx.exec(`UPDATE proposal SET state = ?, finished_at = ? WHERE id = ?`, found.State, nanos(found.FinishedAt), found.ID)
+		}
+	}
+	if err != nil && !errors.Is(err, approval.ErrNotFound) {
+		return err
+	}
+	return tx.exec(`INSERT INTO action (key, proposal) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET proposal = ?2`, record.Key, record.ID)
 }
 
 // ChangeProposal is part of approval.Store.
@@ -101,7 +127,11 @@ func (s *Store) ListProposals(ctx context.Context, query approval.Query) ([]appr
 
 func findProposal(tx *session, key approval.Key) (approval.Record, error) {
 	where, arg := `WHERE id = ?`, any(key.ID)
-	if key.ID == "" {
+	switch {
+	case key.ID != "":
+	case key.Idempotency != "":
+		where, arg = `WHERE id = (SELECT proposal FROM action WHERE key = ?)`, key.Idempotency
+	default:
 		where, arg = `WHERE code_hash = ?`, key.CodeHash[:]
 	}
 	var record approval.Record

@@ -115,6 +115,10 @@ var migrations = []string{
 		added_at INTEGER NOT NULL
 	) WITHOUT ROWID;`,
 	paymentTables,
+	`CREATE TABLE action (
+		key      TEXT PRIMARY KEY,
+		proposal TEXT NOT NULL
+	) WITHOUT ROWID;`,
 }
 
 // Store is an open database file. It is safe for concurrent use.

@@ -284,7 +284,7 @@ func TestKeepProposalExactly(t *testing.T) {
 	denied := approval.Record{Proposal: approval.Proposal{
 		ID: "p2", State: approval.Denied, Denied: fault.New(fault.CapExceeded, "m").After(time.Second), CreatedAt: noon, FinishedAt: noon,
 	}}
-	if err := errors.Join(store.InsertProposal(t.Context(), want), store.InsertProposal(t.Context(), denied)); err != nil {
+	if err := errors.Join(store.InsertProposal(t.Context(), want, nil), store.InsertProposal(t.Context(), denied, nil)); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []approval.Key{{ID: "p1"}, {CodeHash: want.CodeHash}} {
@@ -313,7 +313,7 @@ func TestListProposals(t *testing.T) {
 			state = approval.Executing
 		}
 		record := approval.Record{Proposal: approval.Proposal{ID: fmt.Sprint("p", i), State: state}, CodeHash: [32]byte{byte(i + 1)}}
-		if err := store.InsertProposal(t.Context(), record); err != nil {
+		if err := store.InsertProposal(t.Context(), record, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
