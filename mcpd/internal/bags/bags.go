@@ -36,6 +36,7 @@ type Client struct {
 	base   *url.URL
 	key    Key
 	http   *http.Client
+	fuse   *fuse
 	logger *slog.Logger
 }
 
@@ -82,16 +83,25 @@ func New(base string, key Key, logger *slog.Logger) (*Client, error) {
 			// A redirect would carry the key to another address.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
+		fuse:   newFuse(),
 		logger: logger,
 	}, nil
 }
 
-// call makes one request and returns the `response` member of the envelope,
-// its bytes untouched. refused is the fault for a plain 400 or 404.
+// call makes a request, again if it is worth it, and returns the `response`
+// member of the envelope, its bytes untouched. refused is the fault for a plain
+// 400 or 404. Nothing that is asked for here has an effect: what the API builds
+// is sent by others.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body []byte, refused *fault.Fault) (json.RawMessage, error) {
 	if c.key.Empty() {
 		return nil, fault.New(fault.CredentialMissing, "no Bags API key is configured: set [bags] api_key in mcpd.toml")
 	}
+	return c.fuse.guard(ctx, func() (json.RawMessage, error) { return c.once(ctx, method, path, query, body, refused) })
+}
+
+// once makes one request and returns the `response` member of the envelope,
+// its bytes untouched.
+func (c *Client) once(ctx context.Context, method, path string, query url.Values, body []byte, refused *fault.Fault) (json.RawMessage, error) {
 	target := *c.base
 	target.Path += path
 	target.RawQuery = query.Encode()
@@ -131,7 +141,7 @@ func (c *Client) unreachable(ctx context.Context, path string, err error) error 
 	slow := errors.As(err, &timeout) && timeout.Timeout() || ctx.Err() != nil
 	c.logger.LogAttrs(ctx, slog.LevelWarn, "bags did not answer", slog.String(logging.KeyPath, path), slog.Bool(logging.KeyTimeout, slow))
 	if slow {
-		return fault.New(fault.UpstreamUnavailable, "the Bags API did not answer in time")
+		return fault.New(fault.UpstreamUnavailable, "the Bags API did not answer in time").Because(errSlow)
 	}
 	return fault.New(fault.UpstreamUnavailable, "the Bags API cannot be reached")
 }
