@@ -287,7 +287,7 @@ func (a *attempt) follow(ctx context.Context) Result {
 // earlier copy may be on its way.
 func (a *attempt) sendAgain(ctx context.Context) {
 	for err := range a.broadcast(ctx, true) {
-		if classify(err) == maySend {
+		if verdict := classify(err); verdict == maySend || verdict == isLanded {
 			return
 		}
 	}
