@@ -91,14 +91,19 @@ func (p people) send(mint, to lib.PublicKey, units uint64, decimals uint8) lib.I
 		write(p.account(to, mint)), sign(p.wallet))
 }
 
+// latest is a blockhash that the chain still takes.
+func (l *Liar) latest(ctx context.Context) (lib.Hash, error) {
+	text, err := l.Chain.LatestBlockhash(ctx)
+	if err != nil {
+		return lib.Hash{}, err
+	}
+	return lib.HashFromBase58(text)
+}
+
 // compile makes wire bytes with a fresh blockhash, signed by everybody but the
 // wallet.
 func (l *Liar) compile(ctx context.Context, payer lib.PublicKey, list ...lib.Instruction) ([]byte, error) {
-	text, err := l.Chain.LatestBlockhash(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hash, err := lib.HashFromBase58(text)
+	hash, err := l.latest(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,7 @@ func (l *Liar) versions(ctx context.Context, s *session, r *rand.Rand) (Outcome,
 // versionOne is a payment in the format of SIMD-0385, written from its table of
 // fields.
 func (l *Liar) versionOne(ctx context.Context, lamports uint64) ([]byte, error) {
-	text, err := l.Chain.LatestBlockhash(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hash, err := lib.HashFromBase58(text)
+	hash, err := l.latest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +108,7 @@ func (l *Liar) tables(ctx context.Context, s *session, r *rand.Rand) (Outcome, e
 	if err := l.Chain.SetAccount(ctx, table.String(), localnet.Account{Lamports: 10_000_000, Owner: owner.String(), Data: data}); err != nil {
 		return 0, err
 	}
-	text, err := l.Chain.LatestBlockhash(ctx)
-	if err != nil {
-		return 0, err
-	}
-	hash, err := lib.HashFromBase58(text)
+	hash, err := l.latest(ctx)
 	if err != nil {
 		return 0, err
 	}

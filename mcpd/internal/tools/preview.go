@@ -209,7 +209,7 @@ func judgementLines(meant intent.Intent, proposal propose.Proposal, mints map[so
 		lines = append(lines, line)
 		for _, payment := range effects.Payments {
 			if !isAskedFor(payment, meant, mints) {
-				lines = append(lines, "  pays "+paid(payment, mints)+" to "+named(payment))
+				lines = append(lines, "  pays "+paid(payment, mints)+" to "+named(payment.Name, payment.Recipient))
 			}
 		}
 		for _, finding := range effects.Findings {

@@ -5,6 +5,7 @@ import (
 
 	"countersign/mcpd/internal/intent"
 	"countersign/mcpd/internal/propose"
+	"countersign/shared/solana"
 )
 
 // warnings are the signer's findings that a person must read before the
@@ -53,10 +54,10 @@ func recipientName(meant intent.Intent, proposal propose.Proposal) string {
 	return transfer.Name
 }
 
-// named writes a recipient with its name, if it has one, and its full address.
-func named(payment propose.Payment) string {
-	if payment.Name == "" {
-		return payment.Recipient.String()
+// named writes an address in full, behind the name of whose it is, if it has one.
+func named(name string, address solana.PublicKey) string {
+	if name == "" {
+		return address.String()
 	}
-	return payment.Name + " (" + payment.Recipient.String() + ")"
+	return name + " (" + address.String() + ")"
 }

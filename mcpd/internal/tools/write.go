@@ -87,11 +87,7 @@ func transferLines(meant intent.Intent, name string) []string {
 	if !ok {
 		return nil
 	}
-	to := transfer.To.String()
-	if name != "" {
-		to = name + " (" + to + ")"
-	}
-	lines := []string{"To: " + to, "Amount: " + transfer.Amount + unitOf(transfer.Mint)}
+	lines := []string{"To: " + named(name, transfer.To), "Amount: " + transfer.Amount + unitOf(transfer.Mint)}
 	if transfer.Memo != "" {
 		lines = append(lines, "Memo: "+strconv.Quote(transfer.Memo)+" (public, on chain)")
 	}

@@ -73,8 +73,8 @@ func reload(ctx context.Context, cfg config.Config, f *flow.Flow, logger *slog.L
 	}
 }
 
-// refusedPolicy is an error without the path of the file: the audit log may
-// leave this computer.
+// refusedPolicy is what is wrong in the file, without the file's path: the audit
+// log may leave this computer. Why a file cannot be read is told with its path.
 func refusedPolicy(err error) error {
 	if found, ok := errors.AsType[policy.LoadErrors](err); ok {
 		return found

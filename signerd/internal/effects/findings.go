@@ -96,19 +96,17 @@ func (d *Draft) assets() []solana.PublicKey {
 var nativeNames = []NamedMint{{"SOL", solana.WrappedSOL}, {"WSOL", solana.WrappedSOL}, {"Solana", solana.WrappedSOL}, {"Wrapped SOL", solana.WrappedSOL}}
 
 func (d *Draft) compareNames(mint solana.PublicKey) {
-	var worn []string
 	for _, name := range []chain.TokenName{d.state.Mints[mint].Name, d.state.Names[mint]} {
-		worn = append(worn, name.Symbol, name.Name)
-	}
-	for _, named := range slices.Concat(nativeNames, d.known.Mints) {
-		looks := skeleton(named.Name)
-		for _, text := range worn {
-			if looks == "" || !slices.Contains(skeletons(text), looks) {
-				continue
+		for _, text := range []string{name.Symbol, name.Name} {
+			looks := skeletons(text)
+			for _, named := range slices.Concat(nativeNames, d.known.Mints) {
+				if like := skeleton(named.Name); like == "" || !slices.Contains(looks, like) {
+					continue
+				}
+				d.find(LookAlikeMint, fmt.Sprintf("token %s calls itself %q, and is not %s (%s)",
+					mint, untrusted.Clean(text, untrusted.Name).Exposed(), untrusted.Clean(named.Name, untrusted.Name).Display(), named.Mint))
+				return
 			}
-			d.find(LookAlikeMint, fmt.Sprintf("token %s calls itself %q, and is not %s (%s)",
-				mint, untrusted.Clean(text, untrusted.Name).Exposed(), untrusted.Clean(named.Name, untrusted.Name).Display(), named.Mint))
-			return
 		}
 	}
 }

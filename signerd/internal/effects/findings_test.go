@@ -76,8 +76,6 @@ func TestFindFirstSeenRecipients(t *testing.T) {
 	}
 }
 
-// TestFindLookAlikeRecipients: addresses whose ends were made to be taken for
-// those of another.
 // misspelt is an address that is another with a letter lost at the end or in the
 // middle, or one changed.
 func misspelt(t *testing.T, key solana.PublicKey) solana.PublicKey {
@@ -94,6 +92,8 @@ func misspelt(t *testing.T, key solana.PublicKey) solana.PublicKey {
 	return key
 }
 
+// TestFindLookAlikeRecipients: addresses that were made, or copied so badly, that
+// they are taken for those of another.
 func TestFindLookAlikeRecipients(t *testing.T) {
 	ann := effects.Recipient{Name: "Ann\u202e\x1b[2J", Address: friend}
 	for name, test := range map[string]struct {
@@ -143,6 +143,22 @@ func TestFindLookAlikeMints(t *testing.T) {
 		"a number after":          {chain.TokenName{Symbol: "USDC2"}, true},
 		"a number apart":          {chain.TokenName{Symbol: "USDC 2.0"}, true},
 		"a sign inside":           {chain.TokenName{Symbol: "U$DC"}, true},
+		"a wide sign before":      {chain.TokenName{Symbol: "\uff04USDC"}, true},
+		"hidden before the sign":  {chain.TokenName{Symbol: "\u200b$USDC"}, true},
+		"a raised number":         {chain.TokenName{Symbol: "USDC\u00b2"}, true},
+		"a Roman number":          {chain.TokenName{Symbol: "USDC\u2161"}, true},
+		"a version":               {chain.TokenName{Name: "USDC v2.1"}, true},
+		"a version and a sign":    {chain.TokenName{Symbol: "$USD\u216d-V2"}, true},
+		"a trade mark":            {chain.TokenName{Symbol: "USDC\u2122"}, true},
+		"letters in squares":      {chain.TokenName{Symbol: "\U0001f184\U0001f182\U0001f173\U0001f172"}, true},
+		"letters in circles":      {chain.TokenName{Symbol: "\U0001f164\U0001f162\U0001f153\U0001f152"}, true},
+		"letters of flags":        {chain.TokenName{Symbol: "\U0001f1fa\U0001f1f8DC"}, true},
+		"small capitals":          {chain.TokenName{Symbol: "\u1d1c\ua731\u1d05\u1d04"}, true},
+		"a cedi":                  {chain.TokenName{Symbol: "USD\u20b5"}, true},
+		"a reversed S":            {chain.TokenName{Symbol: "U\u01a7DC"}, true},
+		"a ring":                  {chain.TokenName{Symbol: "S\u25cbL"}, true},
+		"a version of another":    {chain.TokenName{Symbol: "BAGSv2"}, false},
+		"a word that ends in v":   {chain.TokenName{Name: "USDCv"}, false},
 		"SOL":                     {chain.TokenName{Symbol: "S0L"}, true},
 		"SOL by name":             {chain.TokenName{Name: "Wrapped  So\u0131"}, true},
 		"another":                 {chain.TokenName{Name: "Bags", Symbol: "BAGS"}, false},

@@ -250,7 +250,7 @@ func (s *study) decide(ctx context.Context) {
 	})
 	if s.failed == nil {
 		// flow asks this first; but what is wrong with the bytes tells more.
-		s.failed = s.checkStatable()
+		s.failed = s.checkStatable(ctx)
 	}
 	if s.failed == nil {
 		s.decision = s.Policy.Evaluate(s.Flow, []judge.Judged{s.judged}, policy.Circumstances{Now: s.Now})
@@ -258,17 +258,20 @@ func (s *study) decide(ctx context.Context) {
 }
 
 // checkStatable refuses what flow would: what no tool call could ask for, and a
-// policy that counts a token in other units.
-func (s *study) checkStatable() error {
+// policy that counts a token in other units than the nodes tell of it.
+func (s *study) checkStatable(ctx context.Context) error {
 	if err := stated.Shape(s.Flow, s.bounds); err != nil {
 		return err
 	}
 	for mint := range s.bounds.MaxOut {
-		info, known := s.mints[mint]
-		if !known {
+		if mint == amount.SOL {
 			continue
 		}
-		if err := s.Policy.CheckDecimals(mint, info.Decimals); err != nil {
+		told, err := s.chain.Mints(ctx, []solana.PublicKey{mint})
+		if err != nil {
+			return err
+		}
+		if err := s.Policy.CheckDecimals(mint, told[mint].Decimals); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"countersign/shared/solana"
 	"countersign/shared/untrusted"
 	"countersign/signerd/internal/decode"
-	"countersign/signerd/internal/guard"
 )
 
 // What is listed at most. A transaction has room for more of either, and more
@@ -25,10 +24,7 @@ const (
 // instructions explains each instruction, in order.
 func (s *study) instructions() (list []Instruction, more int) {
 	list = []Instruction{}
-	start := len(s.reading.Instructions)
-	if s.tx.Stamped() {
-		start = guard.Recognise(s.tx).Start
-	}
+	start := s.guardStart()
 	for _, i := range s.reading.Instructions {
 		if len(list) == mostInstructions {
 			return list, len(s.reading.Instructions) - mostInstructions

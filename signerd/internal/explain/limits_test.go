@@ -156,17 +156,33 @@ func FuzzReadInput(f *testing.F) {
 func TestExplainRefusesWhatNoToolAsksFor(t *testing.T) {
 	s := startScene(t)
 	s.reset()
-	raw := decodetest.Legacy(wallet, s.latest(), decodetest.Transfer(wallet, friend, 10_000_000), decodetest.Transfer(wallet, keyOf(99), 10_000_000)).Marshal()
-	report := s.explain(raw)
-	if report.Decision != explain.Refused || !strings.Contains(report.Verdict.Reason, "2 others are paid, and a transfer pays 1") {
-		t.Errorf("two recipients: %s, %s", report.Decision, report.Verdict.Reason)
+	token := s.key(s.world.TokenMint)
+	mine, theirs := solana.AssociatedTokenAddress(wallet, token, solana.TokenProgram), solana.AssociatedTokenAddress(friend, token, solana.TokenProgram)
+	tokens := []decodetest.Call{
+		decodetest.CreateIdempotent(wallet, friend, token, solana.TokenProgram),
+		decodetest.TransferChecked(solana.TokenProgram, mine, token, theirs, wallet, 7_000_000, 6),
 	}
+	for name, test := range map[string]struct {
+		says  string
+		calls []decodetest.Call
+	}{
+		"two recipients": {"2 others are paid, and a transfer pays 1", []decodetest.Call{
+			decodetest.Transfer(wallet, friend, 10_000_000), decodetest.Transfer(wallet, keyOf(99), 10_000_000),
+		}},
+		"two assets":          {"of 2 assets something may leave", append(tokens, decodetest.Transfer(wallet, friend, 10_000_000))},
+		"nothing of an asset": {"nothing of SOL leaves", []decodetest.Call{decodetest.Transfer(wallet, friend, 0)}},
+	} {
+		report := s.explain(decodetest.Legacy(wallet, s.latest(), test.calls...).Marshal())
+		if report.Decision != explain.Refused || !strings.Contains(report.Verdict.Reason, test.says) {
+			t.Errorf("%s: %s, %s", name, report.Decision, report.Verdict.Reason)
+		}
+	}
+	sale, _ := s.trade(s.world.TokenMint, s.world.WSOL, 1_000_000)
 	text, err := os.ReadFile(filepath.Join("testdata", "policy.toml"))
 	s.must(err)
 	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("{{token}}"), []byte(s.world.TokenMint)), []byte("decimals = 6"), []byte("decimals = 9"))
 	s.policy, err = policy.Load(text)
 	s.must(err)
-	sale, _ := s.trade(s.world.TokenMint, s.world.WSOL, 1_000_000)
 	if report := s.explain([]byte(sale)); report.Decision != explain.Refused || !strings.Contains(report.Verdict.Reason, "the owner must correct it") {
 		t.Errorf("other decimals than the mint's: %s, %s", report.Decision, report.Verdict.Reason)
 	}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"countersign/shared/amount"
@@ -68,12 +69,8 @@ func (s *study) readMints(ctx context.Context) {
 		s.offline = err
 		return
 	}
+	maps.Copy(found, s.accounts)
 	for key, account := range found {
-		if mint, ok := chain.ParseMint(account); ok {
-			s.mints[key] = mint
-		}
-	}
-	for key, account := range s.accounts {
 		if mint, ok := chain.ParseMint(account); ok {
 			s.mints[key] = mint
 		}

@@ -81,11 +81,7 @@ func (s *study) refusal() error {
 
 // ownRefusal is the first instruction that no state of the chain makes good.
 func (s *study) ownRefusal() error {
-	start := len(s.reading.Instructions)
-	if s.tx.Stamped() {
-		start = guard.Recognise(s.tx).Start
-	}
-	for _, i := range s.reading.Instructions[:start] {
+	for _, i := range s.reading.Instructions[:s.guardStart()] {
 		if i.Err != nil && !s.namesUnresolved(i.Instruction) {
 			return i.Err
 		}
@@ -94,6 +90,14 @@ func (s *study) ownRefusal() error {
 		}
 	}
 	return nil
+}
+
+// guardStart is where a guard begins, or the end.
+func (s *study) guardStart() int {
+	if !s.tx.Stamped() {
+		return len(s.reading.Instructions)
+	}
+	return guard.Recognise(s.tx).Start
 }
 
 func (s *study) transaction() Transaction {
@@ -218,16 +222,24 @@ func (s *study) viewBounds() Bounds {
 func (s *study) viewSimulation() Simulation {
 	out, in := s.moved()
 	view := Simulation{
-		State: "succeeded", Out: s.amounts(out), In: s.amounts(in), Control: s.control(), Called: s.parties(s.called()),
+		State: s.simulationState(), Out: s.amounts(out), In: s.amounts(in), Control: s.control(), Called: s.parties(s.called()),
 	}
-	if s.simulated {
-		return view
-	}
-	view.State, view.Why = "not_run", s.reason(s.unsimulated)
-	if s.offline == nil && s.tx.Stamped() && (s.valid || s.replaced) {
-		view.State = "failed"
+	if !s.simulated {
+		view.Why = s.reason(s.unsimulated)
 	}
 	return view
+}
+
+const notRun = "not_run"
+
+func (s *study) simulationState() string {
+	switch {
+	case s.simulated:
+		return "succeeded"
+	case s.offline == nil && s.tx.Stamped() && (s.valid || s.replaced):
+		return "failed"
+	}
+	return notRun
 }
 
 func (s *study) called() []solana.PublicKey {
@@ -369,7 +381,7 @@ func (s *study) notChecked() []string {
 			list = append(list, "the addresses in a lookup table: "+s.reason(err))
 		}
 	}
-	if !s.simulated && s.offline == nil && s.viewSimulation().State == "not_run" {
+	if s.offline == nil && s.simulationState() == notRun {
 		list = append(list, "what it would do, by simulation: "+s.reason(s.unsimulated))
 	}
 	if len(list) > 0 {

@@ -227,8 +227,8 @@ func (s scene) explain(file []byte, asks ...asked) explain.Report {
 	return report
 }
 
-// changing are the parts of a text that no two runs share: blockhashes and
-// what depends on them.
+// changing are the parts of a text that no two runs share: blockhashes, what
+// depends on them, and a network that is none.
 var changing = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -236,6 +236,7 @@ var changing = []struct {
 	{regexp.MustCompile(`blockhash: \w+`), "blockhash: <hash>"},
 	{regexp.MustCompile(`message SHA-256: \w+`), "message SHA-256: <digest>"},
 	{regexp.MustCompile(`transaction id: \w{80,}`), "transaction id: <signature>"},
+	{regexp.MustCompile(`serves the network with genesis hash \w+`), "serves the network with genesis hash <other>"},
 	{regexp.MustCompile(`"value": "\w+"`), `"value": "<hash>"`},
 	{regexp.MustCompile(`"message_sha256": "\w+"`), `"message_sha256": "<digest>"`},
 }

@@ -3,7 +3,6 @@
 package operator_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -22,38 +21,12 @@ import (
 	"countersign/shared/solana"
 	"countersign/shared/uds"
 	"countersign/shared/udsgrpc"
-	"countersign/signerd/internal/audit"
-	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/methods"
 	"countersign/signerd/internal/operator"
 	"countersign/signerd/internal/peer"
 	"countersign/signerd/internal/recipients"
+	"countersign/signerd/internal/recipients/recipientstest"
 )
-
-// shelf is a store in memory.
-type shelf struct{ entries []effects.Recipient }
-
-func (s *shelf) Recipients(context.Context) ([]effects.Recipient, error) {
-	return slices.Clone(s.entries), nil
-}
-
-func (s *shelf) AddRecipient(_ context.Context, entry effects.Recipient, _ time.Time) error {
-	s.entries = append(s.entries, entry)
-	return nil
-}
-
-func (s *shelf) RemoveRecipient(_ context.Context, name string) error {
-	before := len(s.entries)
-	s.entries = slices.DeleteFunc(s.entries, func(r effects.Recipient) bool { return r.Name == name })
-	if len(s.entries) == before {
-		return recipients.ErrNotFound
-	}
-	return nil
-}
-
-type nowhere struct{}
-
-func (nowhere) Append(context.Context, audit.Record) (uint64, error) { return 1, nil }
 
 // bytesAsTheyAre puts a message's bytes on the wire as they are.
 type bytesAsTheyAre struct{}
@@ -77,7 +50,7 @@ func (bytesAsTheyAre) Unmarshal(data []byte, v any) error {
 
 // serveShelf serves an address book on a socket of its own, behind the gate
 // that app puts before it, but for the limit of calls.
-func serveShelf(f *testing.F, kept *shelf) *grpc.ClientConn {
+func serveShelf(f *testing.F, kept *recipientstest.Shelf) *grpc.ClientConn {
 	f.Helper()
 	dir, err := os.MkdirTemp("", "cs-") // Sockets need short paths.
 	if err != nil {
@@ -95,7 +68,7 @@ func serveShelf(f *testing.F, kept *shelf) *grpc.ClientConn {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	server := grpc.NewServer(append(peer.ServerOptions(own, quiet), methods.New(table, quiet).ServerOptions()...)...)
-	operator.New(nil, recipients.New(kept, nowhere{}, solana.PublicKey{1, 2, 3}), operator.About{}).Register(server)
+	operator.New(nil, recipients.New(kept, recipientstest.Nowhere{}, solana.PublicKey{1, 2, 3}), operator.About{}).Register(server)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	connection, err := udsgrpc.NewClient(path, own)
@@ -116,7 +89,7 @@ func serveShelf(f *testing.F, kept *shelf) *grpc.ClientConn {
 // that have been checked, each under one name; and a refusal says more than
 // that something failed.
 func FuzzOperatorMessages(f *testing.F) {
-	kept := &shelf{}
+	kept := &recipientstest.Shelf{}
 	connection := serveShelf(f, kept)
 	wallet := solana.MustPublicKey("AKnL4NNf3DGWZJS6cPknBuEGnVsV4A4m5tgebLHaRSZ9")
 	for _, request := range []proto.Message{
@@ -138,17 +111,17 @@ func FuzzOperatorMessages(f *testing.F) {
 		operatorv1.OperatorService_ListRecipients_FullMethodName,
 	}
 	f.Fuzz(func(t *testing.T, kind byte, raw []byte) {
-		kept.entries = kept.entries[:min(len(kept.entries), 8)]
+		kept.Entries = kept.Entries[:min(len(kept.Entries), 8)]
 		var answer []byte
 		err := connection.Invoke(t.Context(), names[int(kind)%len(names)], &raw, &answer, grpc.ForceCodec(bytesAsTheyAre{}))
 		if code := status.Code(err); code == codes.Unknown || code == codes.Unavailable {
 			t.Fatalf("refused with %v", err)
 		}
 		seen := map[string]bool{}
-		for _, entry := range kept.entries {
+		for _, entry := range kept.Entries {
 			name := strings.ToLower(entry.Name)
 			if seen[name] || seen[entry.Address.String()] || name == "" || entry.Address.IsZero() || !entry.Address.OnCurve() {
-				t.Fatalf("the book holds %+v", kept.entries)
+				t.Fatalf("the book holds %+v", kept.Entries)
 			}
 			seen[name], seen[entry.Address.String()] = true, true
 		}

@@ -80,6 +80,18 @@ func TestRulesApplyWhereAllTheyAskForHolds(t *testing.T) {
 	}
 }
 
+// TestRulesAskForEveryFinding: what a preview can warn of, a rule can stop.
+func TestRulesAskForEveryFinding(t *testing.T) {
+	for _, code := range effects.FindingCodes {
+		rules := ownerWith(t, "[sessions]", "[[rule]]\nname = \"mine\"\nfinding = [\""+code+"\"]\ndeny = \"no\"\n[sessions]")
+		found := swap()
+		found.findings = finds(code)
+		if d := rules.evaluate(effects.Swap, []facts{found}, Circumstances{}); d.Tier() != Deny {
+			t.Errorf("%s: %s (%v)", code, d.Tier(), d.Rules())
+		}
+	}
+}
+
 // What a rule asks of a transaction must hold of one and the same.
 func TestRulesDoNotMixTransactions(t *testing.T) {
 	rules := ownerWith(t, "[sessions]", "[[rule]]\nname = \"mine\"\nversion = [\"legacy\"]\nfinding = [\"pausable\"]\ntier = \"human\"\n[sessions]")

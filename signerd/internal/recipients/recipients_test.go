@@ -19,6 +19,7 @@ import (
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/ledger/sqlite"
 	"countersign/signerd/internal/recipients"
+	"countersign/signerd/internal/recipients/recipientstest"
 )
 
 var (
@@ -202,8 +203,8 @@ func TestRecordBeforeTheChange(t *testing.T) {
 // in any case leads to its own.
 func TestBookStaysUnambiguous(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		store := &memory{}
-		book := recipients.New(store, nowhere{}, wallet)
+		store := &recipientstest.Shelf{}
+		book := recipients.New(store, recipientstest.Nowhere{}, wallet)
 		for range rapid.IntRange(1, 12).Draw(rt, "additions") {
 			var key solana.PublicKey
 			copy(key[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(rt, "key"))
@@ -215,10 +216,10 @@ func TestBookStaysUnambiguous(t *testing.T) {
 			}) // Most are refused: the names are few.
 		}
 		names, addresses := map[string]bool{}, map[solana.PublicKey]bool{}
-		for _, entry := range store.entries {
+		for _, entry := range store.Entries {
 			folded := strings.ToLower(entry.Name)
 			if names[folded] || addresses[entry.Address] {
-				rt.Fatalf("ambiguous: %v", store.entries)
+				rt.Fatalf("ambiguous: %v", store.Entries)
 			}
 			names[folded], addresses[entry.Address] = true, true
 			if got, err := book.Resolve(context.Background(), strings.ToUpper(entry.Name)); err != nil || got != entry {

@@ -9,6 +9,8 @@
 package stated
 
 import (
+	"slices"
+
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
@@ -46,7 +48,8 @@ func mismatch(format string, args ...any) error {
 }
 
 // Shape refuses bounds that no tool call of the flow could state: a tool names
-// one asset that leaves, one that arrives, one recipient, or none of these.
+// one asset that leaves and how much of it, another that arrives, one recipient,
+// or none of these.
 func Shape(flow effects.Flow, bounds effects.Bounds) error {
 	type shape struct{ out, in, recipients int }
 	shapes := map[effects.Flow]shape{effects.Transfer: {1, 0, 1}, effects.Swap: {1, 1, 0}, effects.Claim: {0, 1, 0}}
@@ -62,8 +65,28 @@ func Shape(flow effects.Flow, bounds effects.Bounds) error {
 		return mismatch("%d others are paid, and a %s pays %d", len(bounds.Recipients), flow, want.recipients)
 	case flow == effects.Transfer && len(bounds.Programs) != 0:
 		return mismatch("a transfer calls no other programs")
+	case slices.ContainsFunc(bounds.Recipients, solana.PublicKey.IsZero):
+		return mismatch("the System program is no recipient")
 	case flow == effects.Claim && bounds.MinIn[amount.SOL] == 0:
 		return mismatch("a claim brings SOL")
+	}
+	return checkAmounts(bounds)
+}
+
+// checkAmounts refuses amounts of nothing, and an asset given for itself.
+func checkAmounts(bounds effects.Bounds) error {
+	for asset, units := range bounds.MaxOut {
+		if units == 0 {
+			return mismatch("nothing of %s leaves", name(asset))
+		}
+		if _, both := bounds.MinIn[asset]; both {
+			return mismatch("%s is given for itself", name(asset))
+		}
+	}
+	for asset, units := range bounds.MinIn {
+		if units == 0 {
+			return mismatch("nothing of %s arrives", name(asset))
+		}
 	}
 	return nil
 }

@@ -154,6 +154,41 @@ func TestCheckRefusesWhatIsNotStated(t *testing.T) {
 	}
 }
 
+// TestShapeRefusesWhatNoToolStates: what holds whatever the arguments are, so
+// that explain can ask it of bytes that came with none.
+func TestShapeRefusesWhatNoToolStates(t *testing.T) {
+	for _, p := range []proposal{honestTrade(), honestClaim(), honestTransfer()} {
+		if err := Shape(p.flow, p.bounds); err != nil {
+			t.Errorf("%s: %v", p.tool, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		honest func() proposal
+		spoil  func(*proposal)
+	}{
+		"an unknown flow":             {honestTrade, func(p *proposal) { p.flow = 0 }},
+		"two assets leave":            {honestTrade, func(p *proposal) { p.bounds.MaxOut[friend] = 1 }},
+		"nothing leaves":              {honestTrade, func(p *proposal) { p.bounds.MaxOut[amount.SOL] = 0 }},
+		"two assets arrive":           {honestTrade, func(p *proposal) { p.bounds.MinIn[friend] = 1 }},
+		"nothing arrives":             {honestTrade, func(p *proposal) { p.bounds.MinIn[token] = 0 }},
+		"an asset for itself":         {honestTrade, func(p *proposal) { p.bounds.MaxOut = units{token: 1} }},
+		"a trade with a recipient":    {honestTrade, func(p *proposal) { p.bounds.Recipients = []solana.PublicKey{friend} }},
+		"a claim that pays":           {honestClaim, func(p *proposal) { p.bounds.MaxOut = units{amount.SOL: 1} }},
+		"a claim of a token":          {honestClaim, func(p *proposal) { p.bounds.MinIn = units{token: 1} }},
+		"a transfer of nothing":       {honestTransfer, func(p *proposal) { p.bounds.MaxOut[token] = 0 }},
+		"two recipients":              {honestTransfer, func(p *proposal) { p.bounds.Recipients = append(p.bounds.Recipients, token) }},
+		"no recipient":                {honestTransfer, func(p *proposal) { p.bounds.Recipients = nil }},
+		"the zero key as a recipient": {honestTransfer, func(p *proposal) { p.bounds.Recipients[0] = solana.SystemProgram }},
+		"a transfer with a program":   {honestTransfer, func(p *proposal) { p.bounds.Programs = []solana.PublicKey{solana.DFlowProgram} }},
+	} {
+		p := c.honest()
+		c.spoil(&p)
+		if err := Shape(p.flow, p.bounds); !fault.Is(err, fault.IntentMismatch) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What mcpd writes for any meaning is let through, and for no other amount.
 func TestCheckBindsEveryAmount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
