@@ -1,6 +1,6 @@
 // Package config reads mcpd.toml and the environment: the one door through
 // which either enters mcpd. app uses it. It promises that an unknown key, a key
-// in another case, a duplicate or a wrong value is an error with its line, that
+// in another case, a duplicate or a wrong value is an error with its place, that
 // secrets are references and never values, and that no error repeats a value.
 package config
 
@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"countersign/mcpd/internal/caps"
@@ -20,6 +19,7 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/logging"
+	"countersign/shared/stricttoml"
 )
 
 // DefaultBagsURL is the public address of the Bags API.
@@ -101,14 +101,16 @@ func load(path string, environment []string) (Config, error) {
 	if err != nil && !missing {
 		return Config{}, &Error{Source: path, Text: "cannot be read"}
 	}
-	values, err := parse(path, raw)
+	f, positions, err := parse(path, raw)
 	if err != nil {
 		return Config{}, err
 	}
-	if err := override(values, environment); err != nil {
+	overridden, err := f.override(environment)
+	if err != nil {
 		return Config{}, err
 	}
-	config, err := build(path, values, environment)
+	b := &builder{path: path, positions: positions, overridden: overridden, environment: environment}
+	config, err := b.build(f)
 	if err != nil && missing {
 		err = errors.Join(noFile(path), err)
 	}
@@ -135,27 +137,27 @@ func readFile(path string) ([]byte, error) {
 // builder reads values and remembers every complaint.
 type builder struct {
 	path        string
-	values      map[string]value
+	positions   *stricttoml.Positions
+	overridden  map[string]string
 	environment []string
 	problems    []error
 }
 
-func build(path string, values map[string]value, environment []string) (Config, error) {
-	b := &builder{path: path, values: values, environment: environment}
+func (b *builder) build(f file) (Config, error) {
 	config := Config{
-		Socket:     b.socket("signer.socket"),
-		ServerUIDs: b.uids("signer.uids"),
-		BagsURL:    b.text("bags.base_url", DefaultBagsURL),
-		BagsKey:    b.secret("bags.api_key"),
-		RPCURL:     b.address("rpc.url"),
+		Socket:     b.socket("signer.socket", f.Signer.Socket),
+		ServerUIDs: b.uids("signer.uids", f.Signer.UIDs),
+		BagsURL:    orElse(f.Bags.BaseURL, DefaultBagsURL),
+		BagsKey:    b.secret("bags.api_key", orElse(f.Bags.APIKey, "")),
+		RPCURL:     b.address("rpc.url", f.RPC.URL),
 		Own: caps.Own{
-			PerTransaction:     b.money("caps.per_transaction"),
-			PerSession:         b.money("caps.per_session"),
-			AllowUncappedSwaps: b.flag("allow_uncapped_token_swaps"),
+			PerTransaction:     b.money("caps.per_transaction", f.Caps.PerTransaction),
+			PerSession:         b.money("caps.per_session", f.Caps.PerSession),
+			AllowUncappedSwaps: orElse(f.AllowUncappedSwaps, false),
 		},
-		Gate: b.gate(),
+		Gate: b.gate(f.Gate.Mint, f.Gate.Minimum),
 	}
-	level, err := logging.ParseLevel(b.text("log.level", "info"))
+	level, err := logging.ParseLevel(orElse(f.Log.Level, "info"))
 	if err != nil {
 		b.complain("log.level", err.Error())
 	}
@@ -163,28 +165,25 @@ func build(path string, values map[string]value, environment []string) (Config, 
 	return config, errors.Join(b.problems...)
 }
 
+// complain points at the key's place, or at the variable that set it.
 func (b *builder) complain(key, text string) {
-	source := b.path
-	if found, ok := b.values[key]; ok {
-		source = found.source
+	found := b.positions.Error(key, "%s", text)
+	problem := at(b.path, found)
+	if variable, ok := b.overridden[key]; ok {
+		problem.Source = variable
 	}
-	b.problems = append(b.problems, &Error{Source: source, Text: key + ": " + text})
+	b.problems = append(b.problems, problem)
 }
 
-func (b *builder) text(key, fallback string) string {
-	found, ok := b.values[key]
-	if !ok {
+func orElse[T any](value *T, fallback T) T {
+	if value == nil {
 		return fallback
 	}
-	if found.kind != kindText {
-		b.complain(key, "must be a text in quotes")
-		return fallback
-	}
-	return found.text
+	return *value
 }
 
-func (b *builder) required(key, advice string) string {
-	text := b.text(key, "")
+func (b *builder) required(key string, value *string, advice string) string {
+	text := orElse(value, "")
 	if text == "" {
 		b.complain(key, "is missing; "+advice+", or set "+variableOf(key))
 	}
@@ -192,54 +191,31 @@ func (b *builder) required(key, advice string) string {
 }
 
 // socket is where signerd listens unless it is told otherwise.
-func (b *builder) socket(key string) string {
-	if folder := lookUp(b.environment, "XDG_RUNTIME_DIR"); filepath.IsAbs(folder) {
-		return b.text(key, filepath.Join(folder, "countersign", "agent.sock"))
+func (b *builder) socket(key string, value *string) string {
+	if folder := lookUp(b.environment, "XDG_RUNTIME_DIR"); value == nil && filepath.IsAbs(folder) {
+		return filepath.Join(folder, "countersign", "agent.sock")
 	}
-	return b.required(key, "set it to the path of signerd's agent.sock")
-}
-
-func (b *builder) flag(key string) bool {
-	found, ok := b.values[key]
-	if !ok {
-		return false
-	}
-	if found.text != "true" && found.text != "false" || found.kind != kindFlag {
-		b.complain(key, "must be true or false, without quotes")
-	}
-	return found.text == "true"
+	return b.required(key, value, "set it to the path of signerd's agent.sock")
 }
 
 // uids are the accounts that signerd may run under; our own unless set.
-func (b *builder) uids(key string) []uint32 {
-	found, ok := b.values[key]
-	if !ok {
+func (b *builder) uids(key string, value *[]uint32) []uint32 {
+	if value == nil {
 		return []uint32{uint32(max(os.Geteuid(), 0))} //nolint:gosec // an account number fits 32 bits
 	}
-	if found.kind != kindList || len(found.list) == 0 {
+	if len(*value) == 0 {
 		b.complain(key, "must be a list of numbers, such as [1001]")
-		return nil
 	}
-	var uids []uint32
-	for _, text := range found.list {
-		uid, err := strconv.ParseUint(text, 10, 32)
-		if err != nil {
-			b.complain(key, "must be a list of numbers, such as [1001]")
-			return nil
-		}
-		uids = append(uids, uint32(uid))
-	}
-	return uids
+	return *value
 }
 
 // money reads an amount with its unit. Zero is refused: it reads like "no
 // limit" to one person and "nothing" to another.
-func (b *builder) money(key string) amount.Units {
-	text := b.text(key, "")
-	if text == "" {
+func (b *builder) money(key string, value *string) amount.Units {
+	if value == nil {
 		return 0
 	}
-	number, unit, _ := strings.Cut(text, " ")
+	number, unit, _ := strings.Cut(*value, " ")
 	if unit != "SOL" {
 		b.complain(key, `must be an amount with its unit, such as "0.05 SOL"`)
 		return 0
@@ -251,21 +227,21 @@ func (b *builder) money(key string) amount.Units {
 	return units
 }
 
-func (b *builder) gate() flow.Gate {
-	mint, minimum := b.text("gate.mint", ""), b.text("gate.minimum", "")
-	if mint == "" && minimum == "" {
+func (b *builder) gate(mint, least *string) flow.Gate {
+	if mint == nil && least == nil {
 		return flow.Gate{}
 	}
-	if mint == "" || minimum == "" {
+	if mint == nil || least == nil {
 		b.complain("gate.mint", "[gate] needs both mint and minimum")
 		return flow.Gate{}
 	}
-	asset, err := intent.ParseAsset("gate.mint", mint)
+	asset, err := intent.ParseAsset("gate.mint", *mint)
 	if err != nil {
 		b.complain("gate.mint", "must be the address of a mint, or SOL")
 		return flow.Gate{}
 	}
-	if minimum, err = intent.NormaliseAmount(minimum, asset); err != nil {
+	minimum, err := intent.NormaliseAmount(*least, asset)
+	if err != nil {
 		b.complain("gate.minimum", fault.From(err).Message)
 	}
 	return flow.Gate{Mint: asset, Minimum: minimum}
@@ -273,10 +249,10 @@ func (b *builder) gate() flow.Gate {
 
 // address reads the RPC node's address, which may carry a key and may
 // therefore be a reference too.
-func (b *builder) address(key string) Secret {
-	text := b.required(key, "set it to the address of your Solana RPC node")
+func (b *builder) address(key string, value *string) Secret {
+	text := b.required(key, value, "set it to the address of your Solana RPC node")
 	if isReference(text) {
-		return b.secret(key)
+		return b.secret(key, text)
 	}
 	if text != "" && !strings.HasPrefix(text, "http://") && !strings.HasPrefix(text, "https://") {
 		b.complain(key, "must be an http or https address, or a reference to one")
@@ -284,8 +260,7 @@ func (b *builder) address(key string) Secret {
 	return Secret{value: text}
 }
 
-func (b *builder) secret(key string) Secret {
-	text := b.text(key, "")
+func (b *builder) secret(key, text string) Secret {
 	if text == "" {
 		return Secret{}
 	}

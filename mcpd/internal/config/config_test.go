@@ -61,35 +61,42 @@ level = "warn"
 	}
 }
 
-func TestLoadRefusesWithTheLine(t *testing.T) {
+func TestLoadRefusesWithThePlace(t *testing.T) {
 	cases := []struct{ name, text, says string }{
-		{"unknown key", least + "[caps]\nper_week = \"1 SOL\"\n", ":6: there is no key of this name"},
-		{"other case", "[signer]\nSocket = \"/run/a.sock\"\n", ":2: keys are lower case: write signer.socket"},
-		{"table in other case", least + "[CAPS]\nper_session = \"1 SOL\"\n", ":5: there is no table"},
-		{"unknown table", least + "[cap]\n", ":5: there is no table"},
-		{"duplicate key", least + "[caps]\nper_session = \"1 SOL\"\nper_session = \"2 SOL\"\n", "a key appears twice"},
-		{"array of tables", least + "[[caps]]\nper_session = \"1 SOL\"\n", ":5: only plain tables"},
-		{"inline table", "caps = { per_session = \"1 SOL\" }\n" + least, ":1: there is no key"},
-		{"not TOML", least + "oops\n", ":5: not valid TOML"},
-		{"no unit", least + "[caps]\nper_session = \"1\"\n", ":6: caps.per_session: must be an amount with its unit"},
-		{"number", least + "[caps]\nper_session = 1\n", ":6: caps.per_session: must be a text in quotes"},
-		{"zero", least + "[caps]\nper_session = \"0 SOL\"\n", ":6: caps.per_session: amount must be greater than zero"},
-		{"excess digits", least + "[caps]\nper_session = \"0.0000000001 SOL\"\n", ":6: caps.per_session: amount has more digits"},
-		{"flag in quotes", "allow_uncapped_token_swaps = \"true\"\n" + least, ":1: allow_uncapped_token_swaps: must be true or false"},
-		{"uids", strings.Replace(least, "[rpc]", "uids = [\"x\"]\n[rpc]", 1), ":3: signer.uids: must be a list of numbers"},
-		{"half a gate", least + "[gate]\nmint = \"SOL\"\n", ":6: gate.mint: [gate] needs both"},
-		{"gate mint", least + "[gate]\nmint = \"x\"\nminimum = \"1\"\n", ":6: gate.mint: must be the address"},
-		{"gate minimum", least + "[gate]\nmint = \"SOL\"\nminimum = \"-1\"\n", ":7: gate.minimum"},
-		{"log level", least + "[log]\nlevel = \"loud\"\n", ":6: log.level"},
+		{"unknown key", least + "[caps]\nper_week = \"1 SOL\"\n", ":6:1: unknown key \"caps.per_week\""},
+		{"other case", "[signer]\nSocket = \"/run/a.sock\"\n", ":2:1: unknown key \"Socket\" (keys are written in lower case)"},
+		{"table in other case", least + "[CAPS]\nper_session = \"1 SOL\"\n", ":5:2: unknown key \"CAPS\""},
+		{"unknown table", least + "[cap]\n", ":5:2: unknown key \"cap\""},
+		{"duplicate key", least + "[caps]\nper_session = \"1 SOL\"\nper_session = \"2 SOL\"\n", ":7:1: key per_session is already defined"},
+		{"array of tables", least + "[[caps]]\nper_session = \"1 SOL\"\n", ":5:3: cannot store an array table"},
+		{"inline table", "caps = { per_week = \"1 SOL\" }\n" + least, ":1:10: unknown key \"per_week\""},
+		{"not TOML", least + "oops\n", ":5:5: expected '='"},
+		{"no text", least + "[caps]\nper_session = \"\"\n", ":6:1: caps.per_session: must be an amount with its unit"},
+		{"a secret without quotes", least + "[bags]\napi_key = " + canary + "\n", ":6:11: "},
+		{"half a secret in quotes", least + "[bags]\napi_key = \"" + canary + "\n", ":6:"},
+		{"no accounts", strings.Replace(least, "[rpc]", "uids = []\n[rpc]", 1), ":3:1: signer.uids: must be a list of numbers"},
+		{"no account number", strings.Replace(least, "[rpc]", "uids = [-1]\n[rpc]", 1), ":3:9: "},
+		{"an empty gate", least + "[gate]\nmint = \"\"\nminimum = \"\"\n", ":6:1: gate.mint: must be the address"},
+		{"an empty socket", "[signer]\nsocket = \"\"\n[rpc]\nurl = \"http://x\"\n", ":2:1: signer.socket: is missing"},
+		{"no unit", least + "[caps]\nper_session = \"1\"\n", ":6:1: caps.per_session: must be an amount with its unit"},
+		{"number", least + "[caps]\nper_session = 1\n", ":6:15: the value has the wrong type: it is a TOML integer"},
+		{"zero", least + "[caps]\nper_session = \"0 SOL\"\n", ":6:1: caps.per_session: amount must be greater than zero"},
+		{"excess digits", least + "[caps]\nper_session = \"0.0000000001 SOL\"\n", ":6:1: caps.per_session: amount has more digits"},
+		{"flag in quotes", "allow_uncapped_token_swaps = \"true\"\n" + least, ":1:30: the value has the wrong type: it is a TOML string"},
+		{"uids", strings.Replace(least, "[rpc]", "uids = [\"x\"]\n[rpc]", 1), ":3:9: the value has the wrong type: it is a TOML string"},
+		{"half a gate", least + "[gate]\nmint = \"SOL\"\n", ":6:1: gate.mint: [gate] needs both"},
+		{"gate mint", least + "[gate]\nmint = \"x\"\nminimum = \"1\"\n", ":6:1: gate.mint: must be the address"},
+		{"gate minimum", least + "[gate]\nmint = \"SOL\"\nminimum = \"-1\"\n", ":7:1: gate.minimum"},
+		{"log level", least + "[log]\nlevel = \"loud\"\n", ":6:1: log.level"},
 		{"no socket", "[rpc]\nurl = \"http://x\"\n", "signer.socket: is missing"},
 		{"no node", "[signer]\nsocket = \"/x\"\n", "rpc.url: is missing"},
-		{"node without scheme", "[signer]\nsocket = \"/x\"\n[rpc]\nurl = \"localhost\"\n", ":4: rpc.url: must be an http"},
-		{"a secret itself", least + "[bags]\napi_key = \"" + canary + "\"\n", ":6: bags.api_key: must be a reference"},
-		{"keyring", least + "[bags]\napi_key = \"keyring:bags-api-key\"\n", ":6: bags.api_key: mcpd opens no keyring"},
-		{"missing file", least + "[bags]\napi_key = \"file:/nonexistent\"\n", ":6: bags.api_key: the file it refers to cannot be used"},
-		{"relative file", least + "[bags]\napi_key = \"file:key\"\n", ":6: bags.api_key: file: needs an absolute path"},
-		{"unset variable", least + "[bags]\napi_key = \"env:NOPE\"\n", ":6: bags.api_key: the environment variable it refers to is not set"},
-		{"no credentials", least + "[bags]\napi_key = \"systemd:bags\"\n", ":6: bags.api_key: systemd passes no credentials"},
+		{"node without scheme", "[signer]\nsocket = \"/x\"\n[rpc]\nurl = \"localhost\"\n", ":4:1: rpc.url: must be an http"},
+		{"a secret itself", least + "[bags]\napi_key = \"" + canary + "\"\n", ":6:1: bags.api_key: must be a reference"},
+		{"keyring", least + "[bags]\napi_key = \"keyring:bags-api-key\"\n", ":6:1: bags.api_key: mcpd opens no keyring"},
+		{"missing file", least + "[bags]\napi_key = \"file:/nonexistent\"\n", ":6:1: bags.api_key: the file it refers to cannot be used"},
+		{"relative file", least + "[bags]\napi_key = \"file:key\"\n", ":6:1: bags.api_key: file: needs an absolute path"},
+		{"unset variable", least + "[bags]\napi_key = \"env:NOPE\"\n", ":6:1: bags.api_key: the environment variable it refers to is not set"},
+		{"no credentials", least + "[bags]\napi_key = \"systemd:bags\"\n", ":6:1: bags.api_key: systemd passes no credentials"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,6 +165,16 @@ func TestEnvironmentOverridesEveryKey(t *testing.T) {
 		got.Own.PerTransaction != 100_000_000 || got.Own.PerSession != 200_000_000 || !got.Own.AllowUncappedSwaps || got.Gate.Mint != solana.TokenProgram || got.Level != slog.LevelError {
 		t.Errorf("got %+v", got)
 	}
+	for entry, says := range map[string]string{
+		"CAPS_PER_SESSION=":              "CAPS_PER_SESSION: caps.per_session: must be an amount with its unit",
+		"ALLOW_UNCAPPED_TOKEN_SWAPS=yes": "ALLOW_UNCAPPED_TOKEN_SWAPS: allow_uncapped_token_swaps: must be true or false",
+		"SIGNER_UIDS=5,root":             "SIGNER_UIDS: signer.uids: must be account numbers",
+	} {
+		capped := write(t, FileName, least+"[caps]\nper_session = \"1 SOL\"\n", 0o600)
+		if _, err := load(capped, []string{EnvironmentPrefix + entry}); err == nil || !strings.Contains(err.Error(), EnvironmentPrefix+says) {
+			t.Errorf("%s: %v", entry, err)
+		}
+	}
 	if _, err := load(write(t, FileName, least, 0o600), []string{EnvironmentPrefix + "CAPS_PER_SESION=1 SOL"}); err == nil || !strings.Contains(err.Error(), "check its spelling") {
 		t.Errorf("a misspelt variable: %v", err)
 	}
@@ -170,19 +187,27 @@ func TestSocketDefaultsToTheRuntimeFolder(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+// Whatever a file says, a limit in it is in force.
+func FuzzLoad(f *testing.F) {
 	f.Add([]byte(least))
 	f.Add([]byte("[caps]\nper_session = \"1 SOL\"\n[[x]]\n"))
-	f.Add([]byte("a.b = [1, # c\n2]\n'signer'.\"socket\" = 'x'\n"))
+	f.Add([]byte("rpc.url = \"http://x\"\nsigner = { socket = \"/x\", uids = [1, 2] }\n[caps]\nper_session = \"\"\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		values, err := parse("f", raw)
+		stated, _, err := parse("f", raw)
 		if err != nil {
 			return
 		}
-		for name := range values {
-			if _, known := keys[name]; !known {
-				t.Fatalf("took the unknown key %q", name)
-			}
+		path := filepath.Join(t.TempDir(), FileName)
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := load(path, nil)
+		if err != nil {
+			return
+		}
+		if (stated.Caps.PerSession != nil) != (got.Own.PerSession > 0) || (stated.Caps.PerTransaction != nil) != (got.Own.PerTransaction > 0) ||
+			(stated.Gate.Mint != nil) != (got.Gate.Minimum != "") {
+			t.Fatalf("%q: got %+v", raw, got)
 		}
 	})
 }

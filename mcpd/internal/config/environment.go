@@ -16,13 +16,15 @@ func variableOf(key string) string {
 	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// override puts the environment over the file. A variable with our prefix that
-// names no key is an error: it is a misspelt limit as likely as not.
-func override(values map[string]value, environment []string) error {
-	byVariable := map[string]string{}
+// override puts the environment over the file and returns, by key, which
+// variable set it. A variable with our prefix that names no key is an error: it
+// is a misspelt limit as likely as not.
+func (f *file) override(environment []string) (map[string]string, error) {
+	byVariable := make(map[string]string, len(keys))
 	for key := range keys {
 		byVariable[variableOf(key)] = key
 	}
+	overridden := make(map[string]string)
 	var problems []error
 	for _, entry := range environment {
 		name, text, _ := strings.Cut(entry, "=")
@@ -34,15 +36,12 @@ func override(values map[string]value, environment []string) error {
 			problems = append(problems, &Error{Source: "environment", Text: "there is no key for a variable that starts with " + EnvironmentPrefix + "; check its spelling"})
 			continue
 		}
-		set := value{kind: keys[key], text: text, source: name}
-		if set.kind == kindList {
-			for part := range strings.SplitSeq(text, ",") {
-				set.list = append(set.list, strings.TrimSpace(part))
-			}
+		if err := keys[key](f, text); err != nil {
+			problems = append(problems, &Error{Source: name, Text: key + ": " + err.Error()})
 		}
-		values[key] = set
+		overridden[key] = name
 	}
-	return errors.Join(problems...)
+	return overridden, errors.Join(problems...)
 }
 
 // The kinds of reference.

@@ -1,145 +1,112 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
+	"countersign/shared/stricttoml"
 )
 
-// keys are all keys there are.
-var keys = map[string]kind{
-	"signer.socket":              kindText,
-	"signer.uids":                kindList,
-	"bags.base_url":              kindText,
-	"bags.api_key":               kindText,
-	"rpc.url":                    kindText,
-	"caps.per_transaction":       kindText,
-	"caps.per_session":           kindText,
-	"allow_uncapped_token_swaps": kindFlag,
-	"gate.mint":                  kindText,
-	"gate.minimum":               kindText,
-	"log.level":                  kindText,
+// file mirrors mcpd.toml. A pointer is nil where the file is silent.
+type file struct {
+	AllowUncappedSwaps *bool `toml:"allow_uncapped_token_swaps"`
+	Signer             struct {
+		Socket *string   `toml:"socket"`
+		UIDs   *[]uint32 `toml:"uids"`
+	} `toml:"signer"`
+	Bags struct {
+		BaseURL *string `toml:"base_url"`
+		APIKey  *string `toml:"api_key"`
+	} `toml:"bags"`
+	RPC struct {
+		URL *string `toml:"url"`
+	} `toml:"rpc"`
+	Caps struct {
+		PerTransaction *string `toml:"per_transaction"`
+		PerSession     *string `toml:"per_session"`
+	} `toml:"caps"`
+	Gate struct {
+		Mint    *string `toml:"mint"`
+		Minimum *string `toml:"minimum"`
+	} `toml:"gate"`
+	Log struct {
+		Level *string `toml:"level"`
+	} `toml:"log"`
 }
 
-type kind uint8
-
-const (
-	kindText kind = iota + 1
-	kindFlag
-	kindList
-	kindOther
-)
-
-// value is one setting and where it comes from.
-type value struct {
-	kind   kind
-	text   string
-	list   []string
-	source string
+// keys are all keys there are, and how the text of a variable becomes the value
+// of each.
+var keys = map[string]func(*file, string) error{
+	"allow_uncapped_token_swaps": flag(func(f *file) **bool { return &f.AllowUncappedSwaps }),
+	"signer.socket":              text(func(f *file) **string { return &f.Signer.Socket }),
+	"signer.uids":                numbers(func(f *file) **[]uint32 { return &f.Signer.UIDs }),
+	"bags.base_url":              text(func(f *file) **string { return &f.Bags.BaseURL }),
+	"bags.api_key":               text(func(f *file) **string { return &f.Bags.APIKey }),
+	"rpc.url":                    text(func(f *file) **string { return &f.RPC.URL }),
+	"caps.per_transaction":       text(func(f *file) **string { return &f.Caps.PerTransaction }),
+	"caps.per_session":           text(func(f *file) **string { return &f.Caps.PerSession }),
+	"gate.mint":                  text(func(f *file) **string { return &f.Gate.Mint }),
+	"gate.minimum":               text(func(f *file) **string { return &f.Gate.Minimum }),
+	"log.level":                  text(func(f *file) **string { return &f.Log.Level }),
 }
 
-// parse reads the file key by key: the library's own decoding takes keys in
-// any case, and the last word of a policy must not depend on that.
-func parse(path string, raw []byte) (map[string]value, error) {
-	var probe map[string]any
-	if err := toml.Unmarshal(raw, &probe); err != nil {
-		if broken, ok := errors.AsType[*toml.DecodeError](err); ok {
-			line, _ := broken.Position()
-			return nil, at(path, line, "not valid TOML, or a key appears twice")
-		}
-		return nil, &Error{Source: path, Text: "not valid TOML"}
+func text(field func(*file) **string) func(*file, string) error {
+	return func(f *file, value string) error {
+		*field(f) = &value
+		return nil
 	}
-	parser := unstable.Parser{}
-	parser.Reset(raw)
-	values := map[string]value{}
-	var problems []error
-	table := ""
-	for parser.NextExpression() {
-		node := parser.Expression()
-		line := lineOf(&parser, raw, node)
-		name := dotted(node)
-		switch node.Kind {
-		case unstable.Table:
-			table = name + "."
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(key string) bool { return strings.HasPrefix(key, table) }) {
-				problems = append(problems, at(path, line, "there is no table of this name; known are "+knownTables()))
+}
+
+func flag(field func(*file) **bool) func(*file, string) error {
+	return func(f *file, value string) error {
+		if value != "true" && value != "false" {
+			return errors.New("must be true or false")
+		}
+		is := value == "true"
+		*field(f) = &is
+		return nil
+	}
+}
+
+func numbers(field func(*file) **[]uint32) func(*file, string) error {
+	return func(f *file, value string) error {
+		list := make([]uint32, 0, 1)
+		for each := range strings.SplitSeq(value, ",") {
+			number, err := strconv.ParseUint(strings.TrimSpace(each), 10, 32)
+			if err != nil {
+				return errors.New("must be account numbers with commas between them")
 			}
-		case unstable.KeyValue:
-			name = table + name
-			if _, known := keys[name]; !known {
-				problems = append(problems, at(path, line, unknownKey(name)))
-				continue
-			}
-			values[name] = valueOf(node.Value(), fmt.Sprintf("%s:%d", path, line))
-		default:
-			problems = append(problems, at(path, line, "only plain tables and keys are used here"))
+			list = append(list, uint32(number))
 		}
+		*field(f) = &list
+		return nil
 	}
-	return values, errors.Join(problems...)
 }
 
-func at(path string, line int, text string) error {
-	return &Error{Source: fmt.Sprintf("%s:%d", path, line), Text: text}
+// parse reads the file at path.
+func parse(path string, raw []byte) (file, *stricttoml.Positions, error) {
+	var f file
+	positions, err := stricttoml.Decode(raw, &f)
+	if err == nil {
+		return f, positions, nil
+	}
+	found, ok := errors.AsType[stricttoml.Errors](err)
+	if !ok {
+		return file{}, nil, &Error{Source: path, Text: "not valid TOML"}
+	}
+	problems := make([]error, 0, len(found))
+	for _, each := range found {
+		problems = append(problems, at(path, each))
+	}
+	return file{}, nil, errors.Join(problems...)
 }
 
-// lineOf counts lines up to the first key of an expression.
-func lineOf(parser *unstable.Parser, raw []byte, node *unstable.Node) int {
-	iterator := node.Key()
-	if !iterator.Next() {
-		return 1
+// at is a fault of the file at path.
+func at(path string, found stricttoml.Error) *Error {
+	if found.Line == 0 {
+		return &Error{Source: path, Text: found.Text}
 	}
-	return 1 + bytes.Count(raw[:parser.Range(iterator.Node().Data).Offset], []byte("\n"))
-}
-
-func dotted(node *unstable.Node) string {
-	var parts []string
-	for iterator := node.Key(); iterator.Next(); {
-		parts = append(parts, string(iterator.Node().Data))
-	}
-	return strings.Join(parts, ".")
-}
-
-func unknownKey(name string) string {
-	for key := range keys {
-		if strings.EqualFold(key, name) {
-			return "keys are lower case: write " + key
-		}
-	}
-	return "there is no key of this name; known are " + strings.Join(slices.Sorted(maps.Keys(keys)), ", ")
-}
-
-func knownTables() string {
-	var names []string
-	for key := range keys {
-		if table, _, nested := strings.Cut(key, "."); nested && !slices.Contains(names, "["+table+"]") {
-			names = append(names, "["+table+"]")
-		}
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
-func valueOf(node *unstable.Node, source string) value {
-	switch node.Kind {
-	case unstable.String:
-		return value{kind: kindText, text: string(node.Data), source: source}
-	case unstable.Bool:
-		return value{kind: kindFlag, text: string(node.Data), source: source}
-	case unstable.Array:
-		list := value{kind: kindList, source: source}
-		for iterator := node.Children(); iterator.Next(); {
-			if child := iterator.Node(); child.Kind != unstable.Comment {
-				list.list = append(list.list, string(child.Data))
-			}
-		}
-		return list
-	default:
-		return value{kind: kindOther, source: source}
-	}
+	return &Error{Source: fmt.Sprintf("%s:%d:%d", path, found.Line, found.Column), Text: found.Text}
 }
