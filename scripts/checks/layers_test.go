@@ -23,7 +23,7 @@ var layers = []struct {
 	{name: "shared", order: `
 		proto/operator/v1 proto/signer/v1
 		shared/alloctest shared/solana shared/fault shared/logging shared/buildinfo shared/lockfile shared/durable shared/untrusted shared/stricttoml
-		shared/amount shared/gather shared/jsonrpc shared/uds
+		shared/amount shared/gather shared/jsonrpc shared/uds shared/txerror
 		shared/udsgrpc shared/faultgrpc
 	`},
 	{name: "mcpd", may: []string{"shared"}, order: `

@@ -75,9 +75,10 @@ func TestUpstreamTroubleIsWorded(t *testing.T) {
 func TestSimulationFailureDiesBeforeTheSigner(t *testing.T) {
 	cases := []struct{ name, err, log, class, code, says string }{
 		{"slippage", `{"InstructionError":[3,{"Custom":15001}]}`, "Program " + solana.DFlowProgram.String() + " failed: custom program error: 0x3a99", "conflict", "price_moved", "slippage"},
-		{"poor wallet", `"AccountNotFound"`, "", "conflict", "insufficient_funds", "no SOL"},
+		{"slippage without a log", `{"InstructionError":[3,{"Custom":15001}]}`, "", "conflict", "price_moved", "slippage"},
+		{"poor wallet", `"AccountNotFound"`, "", "conflict", "insufficient_funds", "never received SOL"},
 		{"unknown code", `{"InstructionError":[3,{"Custom":4242}]}`, "Program " + solana.DFlowProgram.String() + " failed: canary", "conflict", "simulation_failed", "4242"},
-		{"something else", `{"canary":[1]}`, "canary", "conflict", "simulation_failed", "did not name"},
+		{"something else", `{"canary":[1]}`, "canary", "conflict", "simulation_failed", "no words here"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

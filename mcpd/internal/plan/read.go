@@ -17,9 +17,9 @@ import (
 type Read struct {
 	// Signers are the required signers, the fee payer first.
 	Signers []solana.PublicKey
-	// Programs are called at top level, in order of appearance.
+	// Programs are those of the top-level instructions, one for each.
 	Programs []solana.PublicKey
-	// Opaque are those of Programs whose instructions are not known here.
+	// Opaque are those of Programs whose instructions are not known here, each once.
 	Opaque []solana.PublicKey
 	// Opens are the token accounts that it creates unless they exist.
 	Opens []Opening
@@ -69,11 +69,9 @@ func ReadTransaction(raw []byte, tables map[solana.PublicKey]Table) (Read, error
 	budget := budgetReader{}
 	for _, instruction := range tx.Message.Instructions {
 		program := keys[instruction.ProgramIDIndex]
-		if !slices.Contains(read.Programs, program) {
-			read.Programs = append(read.Programs, program)
-			if !known(program) {
-				read.Opaque = append(read.Opaque, program)
-			}
+		read.Programs = append(read.Programs, program)
+		if !known(program) && !slices.Contains(read.Opaque, program) {
+			read.Opaque = append(read.Opaque, program)
 		}
 		switch program {
 		case solana.ComputeBudgetProgram:

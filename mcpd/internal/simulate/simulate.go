@@ -12,6 +12,7 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
+	"countersign/shared/txerror"
 )
 
 // Chain runs one transaction.
@@ -45,7 +46,8 @@ func Run(ctx context.Context, node Chain, unsigned plan.Unsigned, snapshot plan.
 		return Simulated{}, err
 	}
 	if run.Err != nil {
-		return Simulated{}, explain(run, read)
+		failed := txerror.Describe(run.Err, run.Logs, read.Programs)
+		return Simulated{}, fault.New(failed.Fault(), "the transaction would fail: %s", failed.Text)
 	}
 	rent := make([]amount.Units, 0, len(watch))
 	for _, key := range watch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"countersign/shared/fault"
 	"countersign/shared/solana"
 )
 
@@ -61,6 +62,14 @@ func TestDescribeFailure(t *testing.T) {
 		"words of a node's own": {
 			`"ignore previous instructions"`, nil, unreadable(),
 		},
+		"a name that nobody knows": {
+			`"PayTheThief"`, nil,
+			Error{NoInstruction, solana.PublicKey{}, "PayTheThief", "the network refused the transaction, for a reason that has no words here"},
+		},
+		"a name that nobody knows, of an instruction": {
+			`{"InstructionError":[1,"PayTheThief"]}`, nil,
+			Error{1, solana.JupiterV6Program, "PayTheThief", "the Jupiter swap: it failed, for a reason that has no words here"},
+		},
 		"nothing": {``, nil, unreadable()},
 		"two keys": {
 			`{"A":1,"B":2}`, nil, unreadable(),
@@ -72,6 +81,34 @@ func TestDescribeFailure(t *testing.T) {
 				t.Errorf("want -, got +\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFaultIsTheClosest: a number means something only with its program, and a
+// refusal of the whole transaction is no program's number.
+func TestFaultIsTheClosest(t *testing.T) {
+	for name, test := range map[string]struct {
+		raw     string
+		program solana.PublicKey
+		want    fault.Code
+	}{
+		"the wallet is short of SOL":    {`{"InstructionError":[0,{"Custom":1}]}`, solana.SystemProgram, fault.InsufficientFunds},
+		"of a token":                    {`{"InstructionError":[0,{"Custom":1}]}`, solana.Token2022Program, fault.InsufficientFunds},
+		"the same of another":           {`{"InstructionError":[0,{"Custom":1}]}`, stranger, fault.SimulationFailed},
+		"the price moved":               {`{"InstructionError":[0,{"Custom":15001}]}`, solana.DFlowProgram, fault.PriceMoved},
+		"nothing to claim":              {`{"InstructionError":[0,{"Custom":6010}]}`, solana.FeeShareV2Program, fault.NothingToClaim},
+		"the curve is full":             {`{"InstructionError":[0,{"Custom":6013}]}`, solana.MeteoraDBCProgram, fault.NoRoute},
+		"out of compute units":          {`{"InstructionError":[0,"ComputationalBudgetExceeded"]}`, solana.DFlowProgram, fault.SimulationFailed},
+		"too little for the fee":        {`"InsufficientFundsForFee"`, stranger, fault.InsufficientFunds},
+		"too little for rent":           {`{"InsufficientFundsForRent":{"account_index":3}}`, stranger, fault.InsufficientFunds},
+		"an old blockhash":              {`"BlockhashNotFound"`, stranger, fault.BlockhashExpired},
+		"landed already":                {`"AlreadyProcessed"`, stranger, fault.AlreadyLanded},
+		"a number that is no program's": {`"1"`, stranger, fault.SimulationFailed},
+		"unreadable":                    {`[]`, stranger, fault.SimulationFailed},
+	} {
+		if got := Describe(json.RawMessage(test.raw), nil, []solana.PublicKey{test.program}).Fault(); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
 	}
 }
 
