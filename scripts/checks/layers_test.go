@@ -77,7 +77,7 @@ var layers = []struct {
 		scripts/vmtest
 		scripts/sandbox/internal/build scripts/sandbox/internal/market scripts/sandbox/internal/strictjson
 		scripts/sandbox/internal/chain
-		scripts/sandbox/world
+		scripts/sandbox/world scripts/sandbox/bagsclient
 		scripts/sandbox/bagsandbox
 		scripts/sandbox/internal/process
 		scripts/sandbox scripts/stack

@@ -2,48 +2,18 @@ package liar
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 
 	lib "github.com/gagliardetto/solana-go"
 	"github.com/mr-tron/base58"
 
 	signerv1 "countersign/proto/signer/v1"
 	"countersign/scripts/sandbox/bagsandbox"
+	"countersign/scripts/sandbox/bagsclient"
 )
 
-// ask calls the Bags API as mcpd does.
-func (l *Liar) ask(ctx context.Context, method, path, body string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, l.API.URL()+path, strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("x-api-key", l.APIKey)
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	var envelope struct {
-		Success  bool
-		Response json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &envelope); err != nil || !envelope.Success {
-		return fmt.Errorf("%s %s: %.300s", method, path, raw)
-	}
-	return json.Unmarshal(envelope.Response, into)
+// bags calls the Bags API as mcpd does.
+func (l *Liar) bags() bagsclient.Client {
+	return bagsclient.Client{URL: l.API.URL(), Key: l.APIKey, Wallet: l.World.Wallet}
 }
 
 // trade is a swap of the sandbox, dishonest in the way that the mode says, with
@@ -56,30 +26,15 @@ func (l *Liar) trade(ctx context.Context, in, out lib.PublicKey, units uint64, m
 			return offer{}, err
 		}
 	}
-	var quoted json.RawMessage
-	if err := l.ask(ctx, http.MethodGet, "/trade/quote?"+url.Values{
-		"inputMint": {in.String()}, "outputMint": {out.String()}, "amount": {strconv.FormatUint(units, 10)},
-		"slippageMode": {"manual"}, "slippageBps": {"100"},
-	}.Encode(), "", &quoted); err != nil {
-		return offer{}, err
-	}
-	var quote struct{ MinOutAmount string }
-	if err := json.Unmarshal(quoted, &quote); err != nil {
-		return offer{}, err
-	}
-	least, err := strconv.ParseUint(quote.MinOutAmount, 10, 64)
+	answer, err := l.bags().Trade(ctx, in.String(), out.String(), units)
 	if err != nil {
 		return offer{}, err
 	}
-	var answer struct{ SwapTransaction string }
-	if err := l.ask(ctx, http.MethodPost, "/trade/swap", `{"quoteResponse":`+string(quoted)+`,"userPublicKey":"`+l.World.Wallet+`"}`, &answer); err != nil {
-		return offer{}, err
-	}
-	raw, err := base58.Decode(answer.SwapTransaction)
+	raw, err := base58.Decode(answer.Transaction)
 	return l.argue(offer{
 		flow: signerv1.Flow_FLOW_SWAP, batch: [][]byte{raw},
 		bounds: &signerv1.Bounds{
-			MaxOut: assets(in, units), MinIn: assets(out, least), MaxFee: 50_000, MaxRent: 2 * 2_100_000,
+			MaxOut: assets(in, units), MinIn: assets(out, answer.Minimum), MaxFee: 50_000, MaxRent: 2 * 2_100_000,
 			Programs: [][]byte{lib.MustPublicKeyFromBase58(l.World.PoolProgram).Bytes()},
 		},
 	}), err
@@ -98,15 +53,14 @@ func (l *Liar) claim(ctx context.Context, b bagsandbox.Behaviour, m bagsandbox.M
 			return offer{}, err
 		}
 	}
-	var answers []struct{ Tx string }
+	var texts []string
 	// Another claim that lands in between leaves nothing to be claimed.
 	for attempt := range 3 {
 		if err := l.API.Accrue(ctx, lamports); err != nil {
 			return offer{}, err
 		}
-		err := l.ask(ctx, http.MethodPost, "/token-launch/claim-txs/v3",
-			`{"feeClaimer":"`+l.World.Wallet+`","tokenMint":"`+l.World.TokenMint+`"}`, &answers)
-		if err == nil {
+		var err error
+		if texts, err = l.bags().Claim(ctx, l.World.TokenMint); err == nil {
 			break
 		}
 		if attempt == 2 {
@@ -117,8 +71,8 @@ func (l *Liar) claim(ctx context.Context, b bagsandbox.Behaviour, m bagsandbox.M
 		MinIn: assets(lib.WrappedSol, 2*lamports), MaxFee: 100_000, MaxRent: 2 * 2_100_000,
 		Programs: [][]byte{lib.MustPublicKeyFromBase58(l.World.FeeShareProgram).Bytes()},
 	}}
-	for _, answer := range answers {
-		raw, err := base58.Decode(answer.Tx)
+	for _, text := range texts {
+		raw, err := base58.Decode(text)
 		if err != nil {
 			return offer{}, err
 		}

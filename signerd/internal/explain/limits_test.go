@@ -32,7 +32,7 @@ func TestExplainSaysWhatTheBytesShowWithoutAChain(t *testing.T) {
 	var err error
 	offline.chain, err = chain.New([]string{"http://127.0.0.1:1"}, chain.Options{Timeout: time.Second})
 	s.must(err)
-	s.golden("offline-swap.txt", offline.explain([]byte(swap), s.out("0.05 SOL"), s.arrives(stub(t, minimum))))
+	s.golden("offline-swap.txt", offline.explain([]byte(swap), s.out("0.05 SOL"), s.arrives(stub(minimum))))
 	if got := offline.explain(approve.Marshal()); got.Verdict.By != "builtin" || got.Verdict.Code != string(fault.TransactionRefused) {
 		t.Errorf("an approval, refused whatever the chain says: %+v", got.Verdict)
 	}
@@ -52,7 +52,7 @@ func TestExplainBelievesNoHalfOfAnAnswer(t *testing.T) {
 	} {
 		for _, kind := range []string{localnet.HTTP500, localnet.Garbage} {
 			s.must(s.net.Fault(t.Context(), localnet.Fault{Kind: kind, Method: method}))
-			report := s.explain([]byte(text), s.out("0.05 SOL"), s.arrives(stub(t, minimum)))
+			report := s.explain([]byte(text), s.out("0.05 SOL"), s.arrives(stub(minimum)))
 			if report.Decision != explain.Refused || report.Verdict.By != "not_checked" || len(report.Instructions) != 8 {
 				t.Errorf("%s with %s: %s, %+v, %d instructions", method, kind, report.Decision, report.Verdict, len(report.Instructions))
 			}

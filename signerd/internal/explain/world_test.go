@@ -3,16 +3,10 @@ package explain_test
 import (
 	"bytes"
 	"crypto/ed25519"
-	"encoding/json"
 	"flag"
-	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +15,7 @@ import (
 
 	"countersign/scripts/localnet"
 	"countersign/scripts/sandbox/bagsandbox"
+	"countersign/scripts/sandbox/bagsclient"
 	"countersign/scripts/sandbox/world"
 	"countersign/shared/amount"
 	"countersign/shared/solana"
@@ -139,53 +134,23 @@ func (s scene) latest() solana.Hash {
 	return hash
 }
 
-func (s scene) call(method, path, body string, into any) {
-	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.api.URL()+path, strings.NewReader(body))
-	s.must(err)
-	request.Header.Set("x-api-key", stubKey)
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := http.DefaultClient.Do(request)
-	s.must(err)
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	s.must(err)
-	var envelope struct {
-		Success  bool
-		Response json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &envelope); err != nil || !envelope.Success {
-		s.t.Fatalf("%s %s: %s", method, path, raw)
-	}
-	s.must(json.Unmarshal(envelope.Response, into))
+func (s scene) bags() bagsclient.Client {
+	return bagsclient.Client{URL: s.api.URL(), Key: stubKey, Wallet: wallet.String()}
 }
 
 // trade is what the API builds, and what it promised at least.
-func (s scene) trade(in, out string, units uint64) (text, minimum string) {
+func (s scene) trade(in, out string, units uint64) (text string, minimum amount.Units) {
 	s.t.Helper()
-	var quoted json.RawMessage
-	s.call(http.MethodGet, "/trade/quote?"+url.Values{
-		"inputMint": {in}, "outputMint": {out}, "amount": {strconv.FormatUint(units, 10)},
-		"slippageMode": {"manual"}, "slippageBps": {"100"},
-	}.Encode(), "", &quoted)
-	var quote struct{ MinOutAmount string }
-	s.must(json.Unmarshal(quoted, &quote))
-	var swap struct{ SwapTransaction string }
-	s.call(http.MethodPost, "/trade/swap", `{"quoteResponse":`+string(quoted)+`,"userPublicKey":"`+wallet.String()+`"}`, &swap)
-	return swap.SwapTransaction, quote.MinOutAmount
+	trade, err := s.bags().Trade(s.t.Context(), in, out, units)
+	s.must(err)
+	return trade.Transaction, amount.Units(trade.Minimum)
 }
 
 // claim is what the API builds to claim the fees of the token.
 func (s scene) claim() []string {
 	s.t.Helper()
-	var answers []struct{ Tx string }
-	s.call(http.MethodPost, "/token-launch/claim-txs/v3", `{"feeClaimer":"`+wallet.String()+`","tokenMint":"`+s.world.TokenMint+`"}`, &answers)
-	var list []string
-	for _, answer := range answers {
-		list = append(list, answer.Tx)
-	}
+	list, err := s.bags().Claim(s.t.Context(), s.world.TokenMint)
+	s.must(err)
 	return list
 }
 
@@ -268,15 +233,10 @@ func (s scene) goldenText(name, got string) {
 	}
 }
 
-// stub writes base units of the token with its unit.
-func stub(t *testing.T, units string) string {
-	t.Helper()
-	n, err := strconv.ParseUint(units, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return amount.Units(n).Decimal(6) + " STUB"
-}
+// stub and lamports write base units with their unit.
+func stub(units amount.Units) string { return units.Decimal(6) + " STUB" }
+
+func lamports(units amount.Units) string { return units.Decimal(amount.SOLDecimals) + " SOL" }
 
 func unbase58(t *testing.T, text string) []byte {
 	t.Helper()
