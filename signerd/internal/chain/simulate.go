@@ -10,8 +10,8 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
+	"countersign/shared/txerror"
 	"countersign/signerd/internal/decode"
-	"countersign/signerd/internal/txerror"
 )
 
 // Simulation is the state after a transaction that would succeed now.
@@ -117,25 +117,5 @@ func failedSimulation(tx decode.Tx, value *simulationValue) *fault.Fault {
 		programs = append(programs, instruction.Program)
 	}
 	failed := txerror.Describe(value.Err, value.Logs, programs)
-	return fault.New(codeOf(failed), "the transaction would fail: %s", failed.Text).Because(failed)
-}
-
-// codeOf finds a closer fault than "it would fail" where there is one.
-func codeOf(failed txerror.Error) fault.Code {
-	type failure struct {
-		program solana.PublicKey
-		code    string
-	}
-	switch (failure{failed.Program, failed.Code}) {
-	case failure{solana.FeeShareV2Program, "6010"}:
-		return fault.NothingToClaim
-	case failure{solana.DFlowProgram, "15001"}, failure{solana.JupiterV6Program, "6001"},
-		failure{solana.MeteoraDBCProgram, "6002"}, failure{solana.MeteoraDAMMv2, "6002"}:
-		return fault.PriceMoved
-	}
-	switch failed.Code {
-	case "InsufficientFundsForFee", "AccountNotFound":
-		return fault.InsufficientFunds
-	}
-	return fault.SimulationFailed
+	return fault.New(failed.Fault(), "the transaction would fail: %s", failed.Text).Because(failed)
 }

@@ -17,10 +17,10 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
+	"countersign/shared/txerror"
 	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/decode"
 	"countersign/signerd/internal/effects"
-	"countersign/signerd/internal/txerror"
 )
 
 // Judge judges for one wallet.

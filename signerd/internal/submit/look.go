@@ -9,7 +9,7 @@ import (
 
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
-	"countersign/signerd/internal/txerror"
+	"countersign/shared/txerror"
 )
 
 // status is a transaction's status at one node.

@@ -11,7 +11,7 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/gather"
 	"countersign/shared/solana"
-	"countersign/signerd/internal/txerror"
+	"countersign/shared/txerror"
 )
 
 // meta is the chain's account of a transaction.

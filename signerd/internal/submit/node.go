@@ -11,7 +11,7 @@ import (
 
 	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
-	"countersign/signerd/internal/txerror"
+	"countersign/shared/txerror"
 )
 
 // node is one RPC endpoint. A node that asks for rest gets it.

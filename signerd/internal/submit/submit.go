@@ -20,9 +20,9 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
+	"countersign/shared/txerror"
 	"countersign/signerd/internal/custody"
 	"countersign/signerd/internal/ledger"
-	"countersign/signerd/internal/txerror"
 )
 
 // Outcome is the ledger's.

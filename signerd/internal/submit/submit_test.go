@@ -19,8 +19,8 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
+	"countersign/shared/txerror"
 	"countersign/signerd/internal/custody"
-	"countersign/signerd/internal/txerror"
 )
 
 const lastValid = 1000
