@@ -348,7 +348,7 @@ func TestSimulateWordsFailures(t *testing.T) {
 		"landed":                     {`{"err":"AlreadyProcessed","logs":[],"accounts":null}`, fault.AlreadyLanded, "on chain already"},
 		"too old":                    {`{"err":"BlockhashNotFound","logs":null,"accounts":null}`, fault.BlockhashExpired, "blockhash"},
 		"empty wallet":               {`{"err":"AccountNotFound","logs":[]}`, fault.InsufficientFunds, "empty"},
-		"not enough":                 {`{"err":{"InstructionError":[0,{"Custom":1}]},"logs":["Program 11111111111111111111111111111111 failed: custom program error: 0x1"]}`, fault.SimulationFailed, "not enough SOL"},
+		"not enough":                 {`{"err":{"InstructionError":[0,{"Custom":1}]},"logs":["Program 11111111111111111111111111111111 failed: custom program error: 0x1"]}`, fault.InsufficientFunds, "not enough SOL"},
 		"slippage":                   {`{"err":{"InstructionError":[0,{"Custom":15001}]},"logs":["Program DF1ow4tspfHX9JwWJsAb9epbkA8hmpSEAtxXy1V27QBH failed: custom program error: 0x3a99"]}`, fault.PriceMoved, "slippage"},
 		"nothing to claim":           {`{"err":{"InstructionError":[0,{"Custom":6010}]},"logs":["Program FEE2tBhCKAt7shrod19QttSVREUYPiyMzoku1mL1gqVK failed: custom program error: 0x177a"]}`, fault.NothingToClaim, "nothing to claim"},
 		"same number, other program": {`{"err":{"InstructionError":[0,{"Custom":15001}]},"logs":["Program JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4 failed: custom program error: 0x3a99"]}`, fault.SimulationFailed, "15001"},
