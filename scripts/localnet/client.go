@@ -33,7 +33,8 @@ type client struct {
 
 // newClient never goes through a proxy: the chain is on this machine.
 func newClient(url string) *client {
-	return &client{url: url, http: &http.Client{Transport: &http.Transport{}, Timeout: callTime}}
+	// A kept connection can be closed by the chain at the moment it is used again.
+	return &client{url: url, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: callTime}}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

@@ -10,8 +10,12 @@ import { stringifyJSON } from './json.mjs';
 const BODY_LIMIT = 16 * 1024 * 1024;
 const DELAY_MS = 1000;
 
+// Longer than a client keeps an idle connection: one that is closed while it is
+// used again looks like a node that broke down.
+const KEEP_ALIVE_MS = 120_000;
+
 export function createHttpServer(rpc) {
-  return createServer(async (request, response) => {
+  return createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, async (request, response) => {
     try {
       await answer(rpc, request, response);
     } catch (error) {
