@@ -21,6 +21,9 @@ func Strictest(shown []Effects) (Effects, error) {
 		if !samePayments(joined.draft.payments, other.draft.payments) || joined.class != other.class {
 			return Effects{}, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about whom the transaction pays, or in what")
 		}
+		if mint, same := sameMints(joined.draft.state, other.draft.state); !same {
+			return Effects{}, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about the decimals of token %s", mint)
+		}
 		joined.join(other)
 	}
 	return joined, nil
@@ -32,6 +35,17 @@ func samePayments(x, y []Payment) bool {
 		x.Received, y.Received = 0, 0
 		return x == y
 	})
+}
+
+// sameMints compares what amounts mean, of the mints that both show. Neither is
+// stricter than the other, and a wrong one would be shown to people.
+func sameMints(x, y State) (solana.PublicKey, bool) {
+	for mint, info := range x.Mints {
+		if other, both := y.Mints[mint]; both && (other.Program != info.Program || other.Decimals != info.Decimals) {
+			return mint, false
+		}
+	}
+	return solana.PublicKey{}, true
 }
 
 func (e *Effects) join(other Effects) {

@@ -70,10 +70,18 @@ func (s *study) readMints(ctx context.Context) {
 		return
 	}
 	maps.Copy(found, s.accounts)
+	keys = keys[:0]
 	for key, account := range found {
-		if mint, ok := chain.ParseMint(account); ok {
-			s.mints[key] = mint
+		if _, ok := chain.ParseMint(account); ok {
+			keys = append(keys, key)
 		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	// What amounts mean must not be the word of the node that answers first.
+	if s.mints, err = s.chain.Mints(ctx, keys); err != nil {
+		s.offline = err
 	}
 }
 

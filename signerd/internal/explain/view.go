@@ -219,8 +219,21 @@ func (s *study) viewBounds() Bounds {
 	}
 }
 
+// viewSimulation tells the worst that any node shows, where the judge has asked
+// them all.
 func (s *study) viewSimulation() Simulation {
 	out, in := s.moved()
+	if s.judged.Stamped() && s.judged.Effects().Simulated() {
+		out, in = map[solana.PublicKey]amount.Units{}, map[solana.PublicKey]amount.Units{}
+		for _, change := range s.judged.Effects().Changes() {
+			if change.Out > 0 {
+				out[change.Mint] = change.Out
+			}
+			if change.In > 0 {
+				in[change.Mint] = change.In
+			}
+		}
+	}
 	view := Simulation{
 		State: s.simulationState(), Out: s.amounts(out), In: s.amounts(in), Control: s.control(), Called: s.parties(s.called()),
 	}

@@ -21,29 +21,52 @@ type view struct {
 // everywhere does the same for each view at once, and returns what came of it
 // in order. A node that does not answer, or not in a way that can be used, is
 // left out as long as enough others do; any other error is a verdict, and one
-// is enough to refuse.
+// is enough to refuse. That the transaction is on chain already is no refusal but
+// an end: enough must tell it, and none that answers deny it.
 func everywhere[V, T any](ctx context.Context, c *chain.Client, views []V, do func(context.Context, V) (T, error)) ([]T, error) {
 	var found []T
 	var verdict, silent error
+	answered, landed := 0, 0
 	for _, one := range gather.Enough(ctx, views, c.MustAnswer(), isVerdict, do) {
 		switch {
 		case one.Err == nil:
+			answered++
 			found = append(found, one.Value)
 		case !isVerdict(one.Err):
 			silent = one.Err
-		case verdict == nil:
-			verdict = one.Err
+		case fault.Is(one.Err, fault.AlreadyLanded):
+			answered++
+			landed++
+		default:
+			answered++
+			if verdict == nil || rejects(one.Err) && !rejects(verdict) {
+				verdict = one.Err
+			}
 		}
 	}
-	if verdict != nil {
+	switch {
+	case verdict != nil:
 		return nil, verdict
+	case landed == 0:
+		return found, c.Enough(len(found), silent)
+	case landed < answered:
+		return nil, fault.New(fault.RPCBadAnswer, "the RPC nodes disagree about whether this very transaction is on chain already; nothing was sent now")
 	}
-	return found, c.Enough(len(found), silent)
+	if err := c.Enough(landed, silent); err != nil {
+		return nil, err
+	}
+	return nil, fault.New(fault.AlreadyLanded, "this very transaction is on chain already")
 }
 
 // isVerdict tells a refusal from a node that does not answer.
 func isVerdict(err error) bool {
 	return !fault.Is(err, fault.RPCUnavailable) && !fault.Is(err, fault.RPCBadAnswer) && !errors.Is(err, gather.ErrSlow)
+}
+
+// rejects tells what must never be signed from what may be tried again: a node
+// that says that a price has moved must not hide what another node has seen.
+func rejects(verdict error) bool {
+	return fault.From(verdict).Class() == fault.AuthorizationRejected
 }
 
 // views reads the transaction through every node.
