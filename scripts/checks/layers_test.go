@@ -29,6 +29,7 @@ var layers = []struct {
 	{name: "mcpd", may: []string{"shared"}, order: `
 		mcpd/internal/intent
 		mcpd/internal/caps
+		mcpd/internal/fuse
 		mcpd/internal/bags
 		mcpd/internal/plan
 		mcpd/internal/chain
