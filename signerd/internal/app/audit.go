@@ -10,7 +10,8 @@ import (
 )
 
 func (c *console) auditCommand() *cobra.Command {
-	return group("audit", "Check the audit log", c.auditVerifyCommand())
+	return group("audit", "Check, read and export the audit log",
+		c.auditVerifyCommand(), c.auditTailCommand(), c.auditTraceCommand(), c.auditExportCommand())
 }
 
 func (c *console) auditVerifyCommand() *cobra.Command {

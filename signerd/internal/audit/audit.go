@@ -26,6 +26,12 @@ import (
 	"countersign/shared/lockfile"
 )
 
+// Fields of a record's data that name what it is about.
+const (
+	ReservationField = "reservation"
+	SignatureField   = "signature"
+)
+
 // Record is one step of one request. Text in it may come from anybody: what
 // cannot be printed is escaped before it is written.
 type Record struct {

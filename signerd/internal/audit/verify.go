@@ -25,12 +25,16 @@ type BadRecord struct {
 	// Line counts from 1. Offset is where the line begins in the file.
 	Line   uint64
 	Offset int64
-	// Seq is the number that the record should have.
+	// Seq is the number that the record should have. It and Line are 0 where only
+	// the journal's end was read, which starts with this record.
 	Seq    uint64
 	Reason string
 }
 
 func (b *BadRecord) Error() string {
+	if b.Seq == 0 {
+		return fmt.Sprintf("the audit record at byte %d is bad: %s", b.Offset, b.Reason)
+	}
 	return fmt.Sprintf("audit record %d (line %d, byte %d) is bad: %s", b.Seq, b.Line, b.Offset, b.Reason)
 }
 
@@ -77,7 +81,7 @@ func verify(source io.Reader, anchor Head) (Summary, error) {
 		case err != nil:
 			return chain.summary(), fmt.Errorf("read audit log: %w", err)
 		}
-		if err := chain.add(line); err != nil {
+		if _, err := chain.add(line); err != nil {
 			return chain.summary(), err
 		}
 		if chain.head.Seq == anchor.Seq && anchor.Seq != 0 && chain.head.Hash != anchor.Hash {
@@ -101,33 +105,38 @@ func (c *checker) summary() Summary { return Summary{Records: c.head.Seq, Head: 
 func (c *checker) bad(reason string) error { return c.badAt(c.head.Seq+1, reason) }
 
 func (c *checker) badAt(seq uint64, reason string) error {
+	if c.loose {
+		return &BadRecord{Offset: c.offset, Reason: reason}
+	}
 	return &BadRecord{Line: c.line + 1, Offset: c.offset, Seq: seq, Reason: reason}
 }
 
-func (c *checker) add(line []byte) error {
+// add takes the next line and gives the record in it.
+func (c *checker) add(line []byte) (stored, error) {
 	record, hash, err := decode(line)
 	if err != nil {
-		return c.bad(err.Error())
+		return stored{}, c.bad(err.Error())
 	}
 	seq, err := strconv.ParseUint(record.Seq, 10, 64)
 	if err != nil || strconv.FormatUint(seq, 10) != record.Seq || seq == 0 {
-		return c.bad("its number cannot be read")
+		return stored{}, c.bad("its number cannot be read")
 	}
 	want := c.head.Seq + 1
 	switch {
 	case c.loose:
+		c.line = seq - 1 // Each line is a record.
 	case seq > want:
-		return c.bad(fmt.Sprintf("it was removed or moved: record %d stands in its place", seq))
+		return stored{}, c.bad(fmt.Sprintf("it was removed or moved: record %d stands in its place", seq))
 	case seq < want:
-		return c.bad(fmt.Sprintf("record %d stands in its place: records were moved or repeated", seq))
+		return stored{}, c.bad(fmt.Sprintf("record %d stands in its place: records were moved or repeated", seq))
 	case record.Prev != hex.EncodeToString(c.head.Hash[:]):
-		return c.bad("it does not follow the record before it")
+		return stored{}, c.bad("it does not follow the record before it")
 	}
 	c.loose = false
 	c.head = Head{Seq: seq, Hash: hash}
 	c.line++
 	c.offset += int64(len(line))
-	return nil
+	return record, nil
 }
 
 // tail is the end of a journal.
@@ -160,10 +169,11 @@ func readTail(file *os.File) (tail, error) {
 	if start > 0 {
 		// The first line is cut in the middle.
 		chain.loose = true
-		lines = lines[bytes.IndexByte(lines, '\n')+1:]
+		cut := bytes.IndexByte(lines, '\n') + 1
+		lines, chain.offset = lines[cut:], start+int64(cut)
 	}
 	for line := range bytes.Lines(lines) {
-		if err := chain.add(line); err != nil {
+		if _, err := chain.add(line); err != nil {
 			return tail{}, err
 		}
 	}

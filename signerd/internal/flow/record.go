@@ -31,8 +31,8 @@ const (
 
 // Fields that name what a record is about.
 const (
-	reservationField = "reservation"
-	signatureField   = "signature"
+	reservationField = audit.ReservationField
+	signatureField   = audit.SignatureField
 )
 
 // subject says whose step a record is about.
