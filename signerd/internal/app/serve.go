@@ -65,7 +65,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	state, err := openState(ctx, cfg)
+	state, err := openState(ctx, cfg, logger)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,11 @@ type state struct {
 	vault  *custody.Vault
 	signer *custody.Signer
 	book   *recipients.Book
+	// auditKey is nil where the key store holds none and cannot be written.
+	auditKey *custody.AuditKey
 }
 
-func openState(ctx context.Context, cfg config.Config) (*state, error) {
+func openState(ctx context.Context, cfg config.Config, logger *slog.Logger) (*state, error) {
 	s := &state{}
 	var err error
 	if s.audit, err = audit.Open(cfg.AuditPath()); err != nil {
@@ -127,7 +129,7 @@ func openState(ctx context.Context, cfg config.Config) (*state, error) {
 	if s.db, err = sqlite.Open(ctx, cfg.LedgerPath()); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}
-	if err := checkAnchor(ctx, s.db, cfg.AuditPath()); err != nil {
+	if err := checkAnchor(ctx, s.db, s.audit); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
 	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
@@ -136,25 +138,53 @@ func openState(ctx context.Context, cfg config.Config) (*state, error) {
 	if s.signer, err = s.vault.Unlock(ctx, cfg.Key.Name); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
+	if s.auditKey, err = attest(ctx, s.vault, s.audit, logger); err != nil {
+		s.signer.Close()
+		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
+	}
 	s.book = recipients.New(s.db, s.audit, s.signer.PublicKey())
 	return s, nil
 }
 
 // checkAnchor refuses an audit log that has lost what the ledger remembers of it.
-func checkAnchor(ctx context.Context, db *sqlite.Store, path string) error {
+func checkAnchor(ctx context.Context, db *sqlite.Store, log *audit.Log) error {
 	seq, hash, err := db.Anchor(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := audit.VerifyAnchored(path, audit.Head{Seq: seq, Hash: hash}); err != nil {
-		return fault.New(fault.StateLocked, "the audit log is not the one that this ledger belongs to: %v", err)
+	return log.Check(audit.Head{Seq: seq, Hash: hash})
+}
+
+// attest has the audit log's checkpoints signed, with a key that is made when
+// there is none. Where the key store only reads, they are not signed without.
+func attest(ctx context.Context, vault *custody.Vault, log *audit.Log, logger *slog.Logger) (*custody.AuditKey, error) {
+	create := vault.CreateAuditKey
+	if vault.Backend() == custody.Credential {
+		create = vault.AuditKey
 	}
-	return nil
+	key, err := create(ctx)
+	if errors.Is(err, custody.ErrNoAuditKey) {
+		logger.LogAttrs(ctx, slog.LevelWarn, "checkpoints of the audit log are not signed: the key store cannot be written and holds no audit key",
+			slog.String(logging.KeyBackend, vault.Backend()))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := log.Attest(ctx, key); err != nil {
+		key.Close()
+		return nil, err
+	}
+	return key, nil
 }
 
 func (s *state) close(logger *slog.Logger) {
 	s.signer.Close()
-	if err := errors.Join(s.db.Close(), s.audit.Close()); err != nil {
+	err := errors.Join(s.db.Close(), s.audit.Close())
+	if s.auditKey != nil {
+		s.auditKey.Close() // The log's last checkpoint has needed it.
+	}
+	if err != nil {
 		logger.LogAttrs(context.Background(), slog.LevelError, "state did not close cleanly", logging.Error(err))
 	}
 }

@@ -65,7 +65,7 @@ func appendTo(t testing.TB, path string, n int) Head {
 func TestContinueChain(t *testing.T) {
 	path := write(t, 3)
 	head := appendTo(t, path, 2)
-	summary, err := VerifyAnchored(path, head)
+	summary, err := VerifyAgainst(path, Against{Anchor: head})
 	if err != nil || summary.Records != 5 || summary.Head != head || summary.Torn != 0 {
 		t.Errorf("%+v, %v; want 5 records up to %s", summary, err, head)
 	}
@@ -171,12 +171,12 @@ func TestMissRecordsCutOffTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := new(BadRecord)
-	if _, err := VerifyAnchored(path, anchor.Head); !errors.As(err, &bad) || bad.Seq != 5 {
+	if _, err := VerifyAgainst(path, Against{Anchor: anchor.Head}); !errors.As(err, &bad) || bad.Seq != 5 {
 		t.Errorf("cut off: %v, want record 5 named", err)
 	}
 	// Another journal that goes as far is not the same one.
 	appendTo(t, path, 1)
-	if _, err := VerifyAnchored(path, Head{Seq: 5, Hash: [32]byte{1}}); !errors.As(err, &bad) || bad.Seq != 5 {
+	if _, err := VerifyAgainst(path, Against{Anchor: Head{Seq: 5, Hash: [32]byte{1}}}); !errors.As(err, &bad) || bad.Seq != 5 {
 		t.Errorf("rewritten: %v, want record 5 named", err)
 	}
 }
@@ -411,7 +411,11 @@ func FuzzVerify(f *testing.F) {
 	f.Add(content[:len(content)-10])
 	f.Add(append([]byte(lineStart+hex.EncodeToString(make([]byte, 32))+lineMiddle+"{}"), lineEnd...))
 	f.Fuzz(func(t *testing.T, journal []byte) {
-		summary, err := verify(bytes.NewReader(journal), Head{})
+		reading, err := newPass(Against{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		summary, err := reading.run(bytes.NewReader(journal), int64(len(journal)))
 		if err != nil {
 			return
 		}

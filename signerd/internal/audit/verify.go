@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"errors"
@@ -18,6 +17,31 @@ type Summary struct {
 	// Torn is how many bytes of an incomplete last line follow the last
 	// record. A crash leaves such a line; Open cuts it off.
 	Torn int
+	// Checkpoints is how many there are, and Covered how many records the newest
+	// is of.
+	Checkpoints int
+	Covered     uint64
+	// Keys are the verifier keys that the journal names, in order.
+	Keys []string
+}
+
+// Against is what a journal is compared with, beside itself and the checkpoints
+// that lie in the file beside it.
+type Against struct {
+	// Anchor is a Head that the journal had before: records cut off the end are
+	// missed, and a journal rewritten from some record on.
+	Anchor Head
+	// Keys are those whose signatures count, as note writes them. Where there are
+	// none, those that the journal names count, and whoever can write the journal
+	// may have named his own.
+	Keys []string
+	// Checkpointed demands that the checkpoints of a journal that names a key are
+	// there: a copy may lack them.
+	Checkpointed bool
+	// Proof is of one record of this journal.
+	Proof *Proof
+	// Progress is told how many bytes of how many have been read.
+	Progress func(done, all int64)
 }
 
 // BadRecord names the first record that does not verify.
@@ -39,55 +63,30 @@ func (b *BadRecord) Error() string {
 }
 
 // Verify reads the whole journal in constant memory. The error is a *BadRecord
-// that names the first bad record, or a failure to read.
-func Verify(path string) (Summary, error) {
-	return verifyFile(path, Head{})
-}
+// or a *BadCheckpoint that names the first bad one, or a failure to read.
+func Verify(path string) (Summary, error) { return VerifyAgainst(path, Against{}) }
 
-// VerifyAnchored also finds records cut off the end, or a journal rewritten
-// from some record on: anchor is a Head that the journal had before.
-func VerifyAnchored(path string, anchor Head) (Summary, error) {
-	summary, err := verifyFile(path, anchor)
-	if err == nil && summary.Records < anchor.Seq {
-		err = &BadRecord{
-			Line: summary.Records + 1, Seq: summary.Records + 1,
-			Reason: fmt.Sprintf("it is missing, as is everything up to record %d, which once existed", anchor.Seq),
-		}
+// VerifyAgainst also compares the journal with what is known of it.
+func VerifyAgainst(path string, against Against) (Summary, error) {
+	pass, err := newPass(against)
+	if err != nil {
+		return Summary{}, err
 	}
-	return summary, err
-}
-
-func verifyFile(path string, anchor Head) (Summary, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Summary{}, fmt.Errorf("open audit log: %w", err)
 	}
-	summary, err := verify(file, anchor)
-	return summary, errors.Join(err, file.Close())
-}
-
-func verify(source io.Reader, anchor Head) (Summary, error) {
-	chain := checker{}
-	lines := bufio.NewReaderSize(source, longestLine)
-	for {
-		line, err := lines.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return chain.summary(), chain.bad("its line is longer than any record")
-		case errors.Is(err, io.EOF):
-			summary := chain.summary()
-			summary.Torn = len(line)
-			return summary, nil
-		case err != nil:
-			return chain.summary(), fmt.Errorf("read audit log: %w", err)
-		}
-		if _, err := chain.add(line); err != nil {
-			return chain.summary(), err
-		}
-		if chain.head.Seq == anchor.Seq && anchor.Seq != 0 && chain.head.Hash != anchor.Hash {
-			return chain.summary(), chain.badAt(chain.head.Seq, "it is not the record that once stood here: the journal was written anew")
-		}
+	defer file.Close()
+	closePoints, err := pass.openCheckpoints(beside(path, checkpointsExtension))
+	if err != nil {
+		return Summary{}, err
 	}
+	defer closePoints()
+	info, err := file.Stat()
+	if err != nil {
+		return Summary{}, fmt.Errorf("look at audit log: %w", err)
+	}
+	return pass.run(file, info.Size())
 }
 
 // checker follows the chain from one line to the next.
@@ -99,8 +98,6 @@ type checker struct {
 	// what came before it is not known.
 	loose bool
 }
-
-func (c *checker) summary() Summary { return Summary{Records: c.head.Seq, Head: c.head} }
 
 func (c *checker) bad(reason string) error { return c.badAt(c.head.Seq+1, reason) }
 
