@@ -203,7 +203,7 @@ func (l *Log) write(record Record) (uint64, error) {
 	}
 	l.head, l.size = Head{Seq: l.head.Seq + 1, Hash: hash}, l.size+int64(len(line))
 	if l.tree != nil {
-		l.stored = l.tree.add(leafOf(line), l.stored[:0])
+		l.stored = l.tree.add(leafOf(hash), l.stored[:0])
 		if err := l.hashes.add(l.stored); err != nil {
 			return 0, l.poison(err)
 		}

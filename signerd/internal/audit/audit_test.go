@@ -434,3 +434,61 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// FuzzGlance checks that verifying sees in a record what reading it does, and
+// that records as they are written take the fast way.
+func FuzzGlance(f *testing.F) {
+	for _, text := range []string{"plain", `a "quoted" \\ text`, "Zoë", "\x1b", ""} {
+		f.Add(text, text, text, text)
+	}
+	f.Add(`{"a":1}`, "audit_key", "key", "x+y")
+	f.Fuzz(func(t *testing.T, session, kind, name, value string) {
+		line, _, err := encode(Record{Time: noon, Kind: kind, Session: session, Data: map[string]string{name: value, "b": session}}, Head{Seq: 7})
+		if err != nil {
+			t.Skip("too long")
+		}
+		full, hash, err := decode(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, again, err := glance(line)
+		if err != nil || again != hash || seen.Seq != full.Seq || seen.Prev != full.Prev || seen.Kind != full.Kind || seen.Data[keyField] != full.Data[keyField] {
+			t.Fatalf("%s\nis read as %+v, %v", line, seen, err)
+		}
+	})
+}
+
+// FuzzScan: what the fast reader accepts of any bytes, the decoder reads alike.
+func FuzzScan(f *testing.F) {
+	f.Add([]byte(`{"data":{"key":"k"},"kind":"audit_key","prev":"0","seq":"1"}`))
+	f.Add([]byte(`{"seq":"1","Seq":"2"}`))
+	f.Add([]byte(`{"kind":"a\\"}`))
+	f.Add([]byte(`{"data":{"key":"a","key":"b"}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		seen, ok := scan(body)
+		if !ok {
+			return
+		}
+		var full stored
+		if err := json.Unmarshal(body, &full); err != nil {
+			t.Fatalf("%q is no JSON: %v", body, err)
+		}
+		got := stored{Seq: string(seen.seq), Prev: string(seen.prev), Kind: string(seen.kind)}
+		if got.Seq != full.Seq || got.Prev != full.Prev || got.Kind != full.Kind || string(seen.key) != full.Data[keyField] {
+			t.Fatalf("%q is read as %+v, key %q, want %+v", body, got, seen.key, full)
+		}
+	})
+}
+
+func TestWrittenRecordsAreScanned(t *testing.T) {
+	content, err := os.ReadFile(write(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(content) {
+		body, _, err := unwrap(line)
+		if _, ok := scan(body); err != nil || !ok {
+			t.Errorf("%s goes the slow way, %v", line, err)
+		}
+	}
+}

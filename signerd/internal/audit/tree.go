@@ -13,14 +13,15 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// The records are the leaves of a Merkle tree (RFC 6962): a leaf is a record's
-// line without its end. The journal alone says what the tree is. Its hashes lie
+// The records are the leaves of a Merkle tree (RFC 6962): a leaf is the hash that
+// chains a record, which stands for all of it, so that its bytes are hashed once.
+// The journal alone says what the tree is. Its hashes lie
 // in a file beside it, in tlog's order, so that a proof need not read the whole
 // journal; the file is written anew whenever the journal is opened, and no root
 // that is signed comes from it.
 
-// leafOf is the leaf of a record's line.
-func leafOf(line []byte) tlog.Hash { return tlog.RecordHash(line[:len(line)-1]) }
+// leafOf is the leaf of a record.
+func leafOf(hash [32]byte) tlog.Hash { return tlog.RecordHash(hash[:]) }
 
 // edge is the right edge of a tree: the roots of the complete subtrees that it
 // consists of, of which there are as many as its size has bits. It is all that
