@@ -118,6 +118,7 @@ type state struct {
 	book   *recipients.Book
 	// auditKey is nil where the key store holds none and cannot be written.
 	auditKey *custody.AuditKey
+	keeper   *headKeeper
 }
 
 func openState(ctx context.Context, cfg config.Config, logger *slog.Logger) (*state, error) {
@@ -129,10 +130,10 @@ func openState(ctx context.Context, cfg config.Config, logger *slog.Logger) (*st
 	if s.db, err = sqlite.Open(ctx, cfg.LedgerPath()); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}
-	if err := checkAnchor(ctx, s.db, s.audit); err != nil {
+	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
-	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
+	if err := checkAnchors(ctx, s.db, s.vault, s.audit); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
 	if s.signer, err = s.vault.Unlock(ctx, cfg.Key.Name); err != nil {
@@ -142,17 +143,9 @@ func openState(ctx context.Context, cfg config.Config, logger *slog.Logger) (*st
 		s.signer.Close()
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
+	s.keeper = keepHead(ctx, s.audit, s.vault, logger)
 	s.book = recipients.New(s.db, s.audit, s.signer.PublicKey())
 	return s, nil
-}
-
-// checkAnchor refuses an audit log that has lost what the ledger remembers of it.
-func checkAnchor(ctx context.Context, db *sqlite.Store, log *audit.Log) error {
-	seq, hash, err := db.Anchor(ctx)
-	if err != nil {
-		return err
-	}
-	return log.Check(audit.Head{Seq: seq, Hash: hash})
 }
 
 // attest has the audit log's checkpoints signed, with a key that is made when
@@ -180,6 +173,7 @@ func attest(ctx context.Context, vault *custody.Vault, log *audit.Log, logger *s
 
 func (s *state) close(logger *slog.Logger) {
 	s.signer.Close()
+	s.keeper.stop()
 	err := errors.Join(s.db.Close(), s.audit.Close())
 	if s.auditKey != nil {
 		s.auditKey.Close() // The log's last checkpoint has needed it.

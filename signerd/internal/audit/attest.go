@@ -34,9 +34,9 @@ func (a *attester) close() error {
 }
 
 // Check reads the whole journal once: it verifies it against its checkpoints and
-// a Head that it had before, and makes its tree, of which Attest and Proof need
+// Heads that it had before, and makes its tree, of which Attest and Proof need
 // all. What does not verify is a StateLocked fault.
-func (l *Log) Check(anchor Head) error {
+func (l *Log) Check(anchors ...Head) error {
 	l.flush.Lock()
 	defer l.flush.Unlock()
 	l.mu.Lock()
@@ -45,7 +45,7 @@ func (l *Log) Check(anchor Head) error {
 	if err != nil {
 		return err
 	}
-	read, err := l.read(anchor, hashes)
+	read, err := l.read(anchors, hashes)
 	if err != nil {
 		return errors.Join(err, hashes.file.Close())
 	}
@@ -60,8 +60,8 @@ func (l *Log) Check(anchor Head) error {
 	return err
 }
 
-func (l *Log) read(anchor Head, hashes *hashFile) (*pass, error) {
-	read, err := newPass(Against{Anchor: anchor})
+func (l *Log) read(anchors []Head, hashes *hashFile) (*pass, error) {
+	read, err := newPass(Against{Anchors: anchors})
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func appendTo(t testing.TB, path string, n int) Head {
 func TestContinueChain(t *testing.T) {
 	path := write(t, 3)
 	head := appendTo(t, path, 2)
-	summary, err := VerifyAgainst(path, Against{Anchor: head})
+	summary, err := VerifyAgainst(path, Against{Anchors: []Head{head}})
 	if err != nil || summary.Records != 5 || summary.Head != head || summary.Torn != 0 {
 		t.Errorf("%+v, %v; want 5 records up to %s", summary, err, head)
 	}
@@ -171,12 +171,12 @@ func TestMissRecordsCutOffTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := new(BadRecord)
-	if _, err := VerifyAgainst(path, Against{Anchor: anchor.Head}); !errors.As(err, &bad) || bad.Seq != 5 {
+	if _, err := VerifyAgainst(path, Against{Anchors: []Head{anchor.Head}}); !errors.As(err, &bad) || bad.Seq != 5 {
 		t.Errorf("cut off: %v, want record 5 named", err)
 	}
 	// Another journal that goes as far is not the same one.
 	appendTo(t, path, 1)
-	if _, err := VerifyAgainst(path, Against{Anchor: Head{Seq: 5, Hash: [32]byte{1}}}); !errors.As(err, &bad) || bad.Seq != 5 {
+	if _, err := VerifyAgainst(path, Against{Anchors: []Head{{Seq: 5, Hash: [32]byte{1}}}}); !errors.As(err, &bad) || bad.Seq != 5 {
 		t.Errorf("rewritten: %v, want record 5 named", err)
 	}
 }

@@ -109,8 +109,10 @@ func (p *pass) add(line []byte) error {
 		return err
 	}
 	head := p.chain.head
-	if anchor := p.against.Anchor; head.Seq == anchor.Seq && head.Hash != anchor.Hash {
-		return p.chain.badAt(head.Seq, "it is not the record that once stood here: the journal was written anew")
+	for _, anchor := range p.against.Anchors {
+		if head.Seq == anchor.Seq && head.Hash != anchor.Hash {
+			return p.chain.badAt(head.Seq, "it is not the record that once stood here: the journal was written anew")
+		}
 	}
 	if record.Kind == kindKey {
 		if err := p.learn(record.Data[keyField]); err != nil {
@@ -170,7 +172,10 @@ func (p *pass) badPoint(reason string) error {
 
 // end checks what can be said once all has been read.
 func (p *pass) end() error {
-	records, anchor := p.chain.head.Seq, p.against.Anchor.Seq
+	records, anchor := p.chain.head.Seq, uint64(0)
+	for _, known := range p.against.Anchors {
+		anchor = max(anchor, known.Seq)
+	}
 	switch {
 	case records < anchor:
 		return &BadRecord{

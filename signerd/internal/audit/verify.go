@@ -28,9 +28,9 @@ type Summary struct {
 // Against is what a journal is compared with, beside itself and the checkpoints
 // that lie in the file beside it.
 type Against struct {
-	// Anchor is a Head that the journal had before: records cut off the end are
+	// Anchors are Heads that the journal had before: records cut off the end are
 	// missed, and a journal rewritten from some record on.
-	Anchor Head
+	Anchors []Head
 	// Keys are those whose signatures count, as note writes them. Where there are
 	// none, those that the journal names count, and whoever can write the journal
 	// may have named his own.
