@@ -44,7 +44,7 @@ var layers = []struct {
 		mcpd/internal/*test
 	`},
 	{name: "signerd", may: []string{"shared"}, order: `
-		signerd/internal/audit signerd/internal/peer
+		signerd/internal/audit signerd/internal/peer signerd/internal/clock
 		signerd/internal/decode
 		signerd/internal/chain
 		signerd/internal/guard

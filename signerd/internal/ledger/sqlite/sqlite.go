@@ -119,6 +119,7 @@ var migrations = []string{
 		key      TEXT PRIMARY KEY,
 		proposal TEXT NOT NULL
 	) WITHOUT ROWID;`,
+	clockTable,
 }
 
 // Store is an open database file. It is safe for concurrent use.

@@ -76,7 +76,10 @@ func readTotals(tx *session, window ledger.Window) (ledger.Totals, error) {
 		return totals, err
 	}
 	var err error
-	totals.Newest, err = readNewest(tx)
+	if totals.Newest, err = readNewest(tx); err != nil {
+		return totals, err
+	}
+	totals.Clock, err = readClock(tx)
 	return totals, err
 }
 
@@ -111,13 +114,7 @@ func readReserved(tx *session, window ledger.Window, totals ledger.Totals) error
 
 // addSpent adds to the running sums.
 func addSpent(tx *session, e ledger.Entry, mint solana.PublicKey, units amount.Units) error {
-	day, err := readAmount(tx, `SELECT mint, amount FROM spent_day WHERE scope = ? AND bucket = ? AND mint = ?`,
-		e.Scope, bucketOf(e.SettledAt), mint[:])
-	if err != nil {
-		return err
-	}
-	if err := tx.exec(`INSERT OR REPLACE INTO spent_day (scope, bucket, mint, amount) VALUES (?, ?, ?, ?)`,
-		e.Scope, bucketOf(e.SettledAt), mint[:], u64(uint64(add(day, units)))); err != nil {
+	if err := addSpentDay(tx, sumKey{scope: e.Scope, bucket: bucketOf(e.SettledAt), mint: mint}, units); err != nil {
 		return err
 	}
 	session, err := readAmount(tx, `SELECT mint, amount FROM spent_session WHERE scope = ? AND session = ? AND mint = ?`,
@@ -127,6 +124,16 @@ func addSpent(tx *session, e ledger.Entry, mint solana.PublicKey, units amount.U
 	}
 	return tx.exec(`INSERT OR REPLACE INTO spent_session (scope, session, mint, amount) VALUES (?, ?, ?, ?)`,
 		e.Scope, e.Session, mint[:], u64(uint64(add(session, units))))
+}
+
+func addSpentDay(tx *session, at sumKey, units amount.Units) error {
+	day, err := readAmount(tx, `SELECT mint, amount FROM spent_day WHERE scope = ? AND bucket = ? AND mint = ?`,
+		at.scope, at.bucket, at.mint[:])
+	if err != nil {
+		return err
+	}
+	return tx.exec(`INSERT OR REPLACE INTO spent_day (scope, bucket, mint, amount) VALUES (?, ?, ?, ?)`,
+		at.scope, at.bucket, at.mint[:], u64(uint64(add(day, units))))
 }
 
 func readAmount(tx *session, query string, args ...any) (amount.Units, error) {
