@@ -60,6 +60,7 @@ var layers = []struct {
 		signerd/internal/custody
 		signerd/internal/submit
 		signerd/internal/flow
+		signerd/internal/rebuild
 		signerd/internal/methods
 		signerd/internal/server signerd/internal/operator
 		signerd/internal/config

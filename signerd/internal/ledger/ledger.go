@@ -117,7 +117,7 @@ func (l *Ledger) Reserve(ctx context.Context, g approval.Grant, j judge.Judged, 
 	if !g.Stamped() || !j.Stamped() || !j.Tx().Stamped() {
 		return Reservation{}, errors.New("ledger: a reservation needs a grant and a judged transaction")
 	}
-	payments, err := paid(j.Effects().Payments())
+	payments, err := Paid(j.Effects().Payments())
 	if err != nil {
 		return Reservation{}, err
 	}
@@ -132,8 +132,8 @@ func (l *Ledger) Reserve(ctx context.Context, g approval.Grant, j judge.Judged, 
 	return Reservation{id: id, tx: j.Tx(), grant: g, stamped: true}, nil
 }
 
-// paid adds up what each recipient gets of each asset.
-func paid(payments []effects.Payment) (map[policy.Destination]amount.Units, error) {
+// Paid adds up what each recipient gets of each asset.
+func Paid(payments []effects.Payment) (map[policy.Destination]amount.Units, error) {
 	total := make(map[policy.Destination]amount.Units)
 	for _, payment := range payments {
 		to := policy.Destination{Recipient: payment.Recipient, Mint: payment.Mint}
@@ -158,6 +158,13 @@ func (l *Ledger) reserve(ctx context.Context, entry Entry, limits caps, now time
 		return limits.admit(entry, totals, now)
 	})
 	return entry.ID, err
+}
+
+// Restore puts back a reservation that the audit log tells of. It asks no cap:
+// what was admitted once counts.
+func (l *Ledger) Restore(ctx context.Context, entry Entry) error {
+	entry.Scope = l.scope
+	return l.store.Reserve(ctx, entry, Window{Scope: l.scope}, func(Totals) error { return nil })
 }
 
 const (

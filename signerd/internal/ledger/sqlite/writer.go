@@ -18,6 +18,25 @@ type job struct {
 	done chan error
 }
 
+// doer runs jobs: each in a transaction, or all in one.
+type doer interface {
+	do(ctx context.Context, run func(*session) error) error
+	stop() error
+}
+
+// together runs jobs inside the transaction of another.
+type together struct{ tx *session }
+
+func (t together) do(_ context.Context, run func(*session) error) error { return run(t.tx) }
+
+func (together) stop() error { return errors.New("a transaction is not closed by those who share it") }
+
+// Together gives work a store whose methods all belong to one transaction: what
+// they do is on the disk when Together returns, or has not happened.
+func (s *Store) Together(ctx context.Context, work func(*Store) error) error {
+	return s.writer.do(ctx, func(tx *session) error { return work(&Store{writer: together{tx}}) })
+}
+
 // writer is the one goroutine that uses the connection.
 type writer struct {
 	session *session
