@@ -114,6 +114,9 @@ func (o *offline) make(ctx context.Context, found health, kept string) error {
 	if err := o.fill(ctx, fresh); err != nil {
 		return errors.Join(err, removeLedger(fresh))
 	}
+	if exists(fresh + "-wal") {
+		return errors.New("the new ledger could not be closed, so the old one stays where it is")
+	}
 	for _, suffix := range []string{"-wal", "-shm", ""} {
 		if err := os.Rename(path+suffix, kept+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("keep the old ledger: %w", err)

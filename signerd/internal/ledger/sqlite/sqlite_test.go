@@ -226,6 +226,17 @@ func TestRefuseSecondOpener(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesOneFile: a copy of the file alone is a whole backup.
+func TestCloseLeavesOneFile(t *testing.T) {
+	store, path := create(t)
+	if err := errors.Join(store.Reserve(t.Context(), entry(1), ledger.Window{}, admitAll), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + "-wal"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the -wal file is still there: %v", err)
+	}
+}
+
 func TestUndoFailedJobAlone(t *testing.T) {
 	store, _ := create(t)
 	boom := errors.New("boom")

@@ -76,7 +76,13 @@ func (w *writer) do(ctx context.Context, run func(*session) error) error {
 func (w *writer) stop() error {
 	close(w.quit)
 	<-w.ended
-	return w.session.connection.Close()
+	// With a statement left open SQLite would not close the file, and leave what
+	// was written last in the -wal file.
+	var errs error
+	for _, prepared := range w.session.statements {
+		errs = errors.Join(errs, prepared.Close())
+	}
+	return errors.Join(errs, w.session.connection.Close())
 }
 
 func (w *writer) loop() {
