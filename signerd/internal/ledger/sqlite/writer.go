@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // mostTogether bounds how many jobs share a commit, and so how long the first
@@ -138,6 +141,9 @@ func (w *writer) commit(batch []job, answers []error) error {
 			return w.abandon(err)
 		}
 		answers[i] = j.run(w.session)
+		if failsForAll(answers[i]) {
+			return w.abandon(answers[i])
+		}
 		if answers[i] != nil {
 			if err := w.session.exec("ROLLBACK TO job"); err != nil {
 				return w.abandon(err)
@@ -153,12 +159,26 @@ func (w *writer) commit(batch []job, answers []error) error {
 	return nil
 }
 
+// failsForAll recognises what is wrong with the file or its disk, and not with
+// one job.
+func failsForAll(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	switch failure.Code() & 0xff { // The primary code.
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY:
+		return true
+	}
+	return false
+}
+
 func (w *writer) abandon(cause error) error {
 	return unwritable(errors.Join(cause, w.session.exec("ROLLBACK")))
 }
 
 func unwritable(cause error) error {
-	return locked("the ledger cannot be written; look at the disk, then restart signerd", cause)
+	return locked("the ledger cannot be read or written; look at the disk, then restart signerd", cause)
 }
 
 // session is the connection inside a transaction. Statements are prepared once.
