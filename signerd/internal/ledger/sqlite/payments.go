@@ -97,7 +97,7 @@ func readPaid(tx *session, window ledger.Window, totals ledger.Totals) error {
 		held.Reserved = add(held.Reserved, units)
 		totals.Destination[to] = held
 		return err
-	}, `SELECT payment.recipient, payment.mint, payment.amount FROM entry JOIN payment ON payment.entry = entry.seq
+	}, `SELECT payment.recipient, payment.mint, payment.amount FROM entry INDEXED BY entry_unresolved JOIN payment ON payment.entry = entry.seq
 		WHERE entry.scope = ? AND entry.outcome = 0`, window.Scope)
 }
 

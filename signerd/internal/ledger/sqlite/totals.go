@@ -83,7 +83,8 @@ func readTotals(tx *session, window ledger.Window) (ledger.Totals, error) {
 	return totals, err
 }
 
-// readReserved adds what has no proven outcome, however old it is.
+// readReserved adds what has no proven outcome, however old it is. Its index is
+// named: SQLite, left to choose, reads the whole history.
 func readReserved(tx *session, window ledger.Window, totals ledger.Totals) error {
 	return tx.each(func(rows *sql.Rows) error {
 		var session string
@@ -108,7 +109,7 @@ func readReserved(tx *session, window ledger.Window, totals ledger.Totals) error
 			totals.Session[mint] = held
 		}
 		return nil
-	}, `SELECT entry.session, charge.mint, charge.held FROM entry JOIN charge ON charge.entry = entry.seq
+	}, `SELECT entry.session, charge.mint, charge.held FROM entry INDEXED BY entry_unresolved JOIN charge ON charge.entry = entry.seq
 		WHERE entry.scope = ? AND entry.outcome = 0`, window.Scope)
 }
 
