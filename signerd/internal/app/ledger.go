@@ -72,7 +72,11 @@ func (o *offline) checkLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.audit.Check(heads...)
+	err = o.audit.Check(heads...)
+	if fault.Is(err, fault.StateLocked) {
+		return fault.New(fault.StateLocked, "%s; restore the audit log first: the ledger is held against it, and made from it", fault.From(err).Message).Because(err)
+	}
+	return err
 }
 
 // walletNow is whom signerd signs for as it is configured.
