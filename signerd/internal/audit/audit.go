@@ -174,6 +174,16 @@ func (l *Log) resume() error {
 	return err
 }
 
+// Write puts the record in its place and returns its number. It is on the disk
+// once an Append that comes after it has returned, and not for certain before:
+// it is for what precedes no effect. It fails as Append does.
+func (l *Log) Write(ctx context.Context, record Record) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("write audit record: %w", err)
+	}
+	return l.write(record)
+}
+
 // Append writes the record durably and returns its number. After an error of
 // the disk every later Append fails too: what the file holds is then unknown
 // until it is opened again.

@@ -74,7 +74,7 @@ func (e *execution) about() subject {
 // start checks what must hold before anything of the batch is touched.
 func (e *execution) start(ctx context.Context) error {
 	proposal := e.grant.Proposal()
-	if err := e.flow.record(ctx, kindConfirmed, e.about(), map[string]string{
+	if err := e.flow.note(ctx, kindConfirmed, e.about(), map[string]string{
 		"transactions": strconv.Itoa(len(e.confirmed.Transactions)),
 	}); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -121,8 +122,8 @@ func (s guarded) ChangeProposal(ctx context.Context, key approval.Key, change fu
 	return record, err
 }
 
-func (s guarded) SetAnchor(ctx context.Context, seq uint64, hash [32]byte) error {
-	return s.pass(func() error { return s.Store.SetAnchor(ctx, seq, hash) })
+func (s guarded) NoteAnchor(ctx context.Context, seq uint64, hash [32]byte) error {
+	return s.pass(func() error { return s.Store.NoteAnchor(ctx, seq, hash) })
 }
 
 // nobody is an empty address book.
@@ -132,12 +133,14 @@ func (nobody) List(context.Context) ([]effects.Recipient, error) { return nil, n
 
 // process is one run of a signer over the files in its folder.
 type process struct {
-	gate   *gate
-	nodes  *nodes
-	store  *sqlite.Store
-	audit  *audit.Log
-	ledger *ledger.Ledger
-	flow   *flow.Flow
+	gate  *gate
+	nodes *nodes
+	// transport is nodes, or something before them.
+	transport http.RoundTripper
+	store     *sqlite.Store
+	audit     *audit.Log
+	ledger    *ledger.Ledger
+	flow      *flow.Flow
 }
 
 func ledgerFile(dir string) string { return filepath.Join(dir, "ledger.db") }
@@ -157,9 +160,22 @@ func createState(dir string) error {
 }
 
 // startProcess opens the files and recovers, as signerd does.
-func startProcess(dir string, key *custody.Signer, rules *policy.Policy, rpc *nodes, mustAnswer int, read func() (clock.Reading, error)) (p *process, err error) {
+func startProcess(dir string, key *custody.Signer, rules *policy.Policy, rpc *nodes, mustAnswer int, read func() (clock.Reading, error)) (*process, error) {
+	p, err := openProcess(dir, rpc)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.serve(key, rules, []string{"http://" + firstNode, "http://" + secondNode}, mustAnswer, read); err != nil {
+		p.gate.shutNow()
+		return nil, errors.Join(err, p.store.Close())
+	}
+	return p, nil
+}
+
+func openProcess(dir string, rpc *nodes) (p *process, err error) {
 	p = &process{gate: &gate{}}
 	p.nodes = rpc.as(p.gate)
+	p.transport = p.nodes
 	if p.audit, err = audit.Open(auditFile(dir)); err != nil {
 		return nil, err
 	}
@@ -167,14 +183,10 @@ func startProcess(dir string, key *custody.Signer, rules *policy.Policy, rpc *no
 	if p.store, err = sqlite.Open(context.Background(), ledgerFile(dir)); err != nil {
 		return nil, errors.Join(err, p.audit.Close())
 	}
-	if err := p.run(key, rules, mustAnswer, read); err != nil {
-		p.gate.shutNow()
-		return nil, errors.Join(err, p.store.Close())
-	}
 	return p, nil
 }
 
-func (p *process) run(key *custody.Signer, rules *policy.Policy, mustAnswer int, read func() (clock.Reading, error)) error {
+func (p *process) serve(key *custody.Signer, rules *policy.Policy, addresses []string, mustAnswer int, read func() (clock.Reading, error)) error {
 	ctx := context.Background()
 	now, err := read()
 	if err != nil {
@@ -183,12 +195,11 @@ func (p *process) run(key *custody.Signer, rules *policy.Policy, mustAnswer int,
 	if err := p.store.StartClock(ctx, now); err != nil {
 		return err
 	}
-	addresses := []string{"http://" + firstNode, "http://" + secondNode}
-	reader, err := chain.New(addresses, chain.Options{MustAnswer: mustAnswer, Transport: p.nodes})
+	reader, err := chain.New(addresses, chain.Options{MustAnswer: mustAnswer, Transport: p.transport})
 	if err != nil {
 		return err
 	}
-	sender, err := submit.New(addresses, submit.Options{Genesis: genesis, Wallet: key.PublicKey(), MustAnswer: mustAnswer, Transport: p.nodes})
+	sender, err := submit.New(addresses, submit.Options{Genesis: genesis, Wallet: key.PublicKey(), MustAnswer: mustAnswer, Transport: p.transport})
 	if err != nil {
 		return err
 	}
@@ -196,7 +207,7 @@ func (p *process) run(key *custody.Signer, rules *policy.Policy, mustAnswer int,
 	p.ledger = ledger.New(behind, key.PublicKey(), genesis).WatchClock(read)
 	p.flow, err = flow.New(ctx, flow.Stages{
 		Chain: reader, Judge: judge.New(reader, key.PublicKey()), Policy: policy.NewLive(rules), Recipients: nobody{},
-		Book: approval.NewBook(behind), Ledger: p.ledger, Signer: key, Sender: sender, Audit: p.audit, Anchor: behind.SetAnchor,
+		Book: approval.NewBook(behind), Ledger: p.ledger, Signer: key, Sender: sender, Audit: p.audit, Anchor: behind.NoteAnchor,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"countersign/shared/amount"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/custody"
 	"countersign/signerd/internal/policy"
@@ -230,7 +231,7 @@ type soak struct {
 	runs, events, crashes, landed, failed, wrong atomic.Int64
 }
 
-func newSoak(t *testing.T) *soak {
+func newSoak(t testing.TB) *soak {
 	t.Helper()
 	s := &soak{folder: fastFolder(t)}
 	s.fresh = filepath.Join(s.folder, "fresh")
@@ -245,13 +246,13 @@ func newSoak(t *testing.T) *soak {
 	s.key, err = vault.Unlock(t.Context(), "main")
 	check(t, err)
 	t.Cleanup(s.key.Close)
-	s.rules = rulesOf(t)
+	s.rules = rulesOf(t, perTransaction, perSession, perDay, perHour)
 	return s
 }
 
 // fastFolder lies in memory where the system has such a place: what a flush is
 // worth is tested by scripts/crash.
-func fastFolder(t *testing.T) string {
+func fastFolder(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("/dev/shm", "soak")
 	if err != nil {
@@ -261,9 +262,10 @@ func fastFolder(t *testing.T) string {
 	return folder
 }
 
-func rulesOf(t *testing.T) *policy.Policy {
+// rulesOf are the default policy's with other caps.
+func rulesOf(t testing.TB, perTransaction, perSession, perDay amount.Units, perHour int) *policy.Policy {
 	t.Helper()
-	sol := func(units uint64) string { return strconv.Quote(fmt.Sprintf("0.%09d SOL", units)) }
+	sol := func(units amount.Units) string { return strconv.Quote(units.Decimal(amount.SOLDecimals) + " SOL") }
 	text := string(policy.Default("local", genesis))
 	for old, now := range map[string]string{
 		`new = "human"`: `new = "confirm"`, `per_transaction = "0.1 SOL"`: "per_transaction = " + sol(perTransaction),
@@ -280,7 +282,7 @@ func rulesOf(t *testing.T) *policy.Policy {
 	return rules
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
