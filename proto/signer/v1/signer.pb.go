@@ -2028,8 +2028,11 @@ type Receipt struct {
 	// How many transactions the batch has. Where fewer are listed, the rest was
 	// not sent, and fault says why.
 	ExpectedTransactions uint32 `protobuf:"varint,12,opt,name=expected_transactions,json=expectedTransactions,proto3" json:"expected_transactions,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Shows that the record which ends this execution is in the signer's audit log:
+	// a C2SP tlog-proof. Empty where there is none. For keeping, not for reading.
+	InclusionProof string `protobuf:"bytes,13,opt,name=inclusion_proof,json=inclusionProof,proto3" json:"inclusion_proof,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Receipt) Reset() {
@@ -2144,6 +2147,13 @@ func (x *Receipt) GetExpectedTransactions() uint32 {
 		return x.ExpectedTransactions
 	}
 	return 0
+}
+
+func (x *Receipt) GetInclusionProof() string {
+	if x != nil {
+		return x.InclusionProof
+	}
+	return ""
 }
 
 type TransactionReceipt struct {
@@ -3054,7 +3064,7 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\bProgress\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12 \n" +
 	"\vtransaction\x18\x02 \x01(\rR\vtransaction\x12\"\n" +
-	"\ftransactions\x18\x03 \x01(\rR\ftransactions\"\x8f\x04\n" +
+	"\ftransactions\x18\x03 \x01(\rR\ftransactions\"\xb8\x04\n" +
 	"\aReceipt\x12\x1f\n" +
 	"\vproposal_id\x18\x01 \x01(\tR\n" +
 	"proposalId\x12\x12\n" +
@@ -3071,7 +3081,8 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\anetwork\x18\n" +
 	" \x01(\v2\x12.signer.v1.NetworkR\anetwork\x12\x14\n" +
 	"\x05rules\x18\v \x03(\tR\x05rules\x123\n" +
-	"\x15expected_transactions\x18\f \x01(\rR\x14expectedTransactions\"\xe7\x01\n" +
+	"\x15expected_transactions\x18\f \x01(\rR\x14expectedTransactions\x12'\n" +
+	"\x0finclusion_proof\x18\r \x01(\tR\x0einclusionProof\"\xe7\x01\n" +
 	"\x12TransactionReceipt\x12\x1c\n" +
 	"\tsignature\x18\x01 \x01(\fR\tsignature\x12,\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x12.signer.v1.OutcomeR\aoutcome\x12\x12\n" +

@@ -1,46 +1,160 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"countersign/signerd/internal/audit"
 )
 
 func (c *console) auditCommand() *cobra.Command {
-	return group("audit", "Check the audit log", c.auditVerifyCommand())
+	return group("audit", "Check, read and export the audit log",
+		c.auditVerifyCommand(), c.auditKeyCommand(), c.auditTailCommand(), c.auditTraceCommand(), c.auditExportCommand())
+}
+
+// verifyFlags are what audit verify takes.
+type verifyFlags struct {
+	keys  []string
+	proof string
 }
 
 func (c *console) auditVerifyCommand() *cobra.Command {
-	return c.jsonFlag(&cobra.Command{
+	var flags verifyFlags
+	cmd := &cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check that no record of the audit log was changed, removed or reordered",
-		Long: `Check that no record of the audit log was changed, removed or reordered.
+		Long: `Check that no record of the audit log was changed, removed or reordered, and that
+each signed checkpoint beside it is one of this log.
 
-Needs only the file: no key, no running signer. Records missing from the end are
-found only by comparing the count and head printed here with an earlier run's.`,
+Needs only the files: no running signer, and no secret. Without --key, signatures
+are checked by the keys that the log itself names, and whoever can write the log
+can name his own: keep what signerd audit key prints somewhere else, and give it
+with --key. Records missing from the end are found by a checkpoint that covers
+them, such as that of a receipt's proof: give it with --proof.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := c.auditPath(args)
 			if err != nil {
 				return err
 			}
-			summary, err := audit.Verify(path)
+			// A copy of the log alone, such as an export, has no checkpoints.
+			against := audit.Against{Keys: flags.keys, Checkpointed: len(args) == 0 || len(flags.keys) > 0}
+			if flags.proof != "" {
+				if against.Proof, err = readProof(flags.proof); err != nil {
+					return err
+				}
+			}
+			return c.verify(path, against)
+		},
+	}
+	cmd.Flags().StringArrayVar(&flags.keys, "key", nil, "verifier key whose signatures count; may be given several times")
+	cmd.Flags().StringVar(&flags.proof, "proof", "", "file with a receipt's inclusion proof, to check against this log")
+	return c.jsonFlag(cmd)
+}
+
+// longestProofFile bounds what is read as a proof.
+const longestProofFile = 64 << 10
+
+func readProof(path string) (*audit.Proof, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open proof: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longestProofFile))
+	if err != nil {
+		return nil, fmt.Errorf("read proof: %w", err)
+	}
+	proof, err := audit.ParseProof(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &proof, nil
+}
+
+func (c *console) verify(path string, against audit.Against) error {
+	progress, done := c.progress()
+	against.Progress = progress
+	summary, err := audit.VerifyAgainst(path, against)
+	done()
+	if err != nil {
+		return err
+	}
+	if summary.Records == 0 {
+		return fmt.Errorf("%s holds no records; signerd init writes the first one", path)
+	}
+	signedBy := against.Keys
+	if len(signedBy) == 0 {
+		signedBy = summary.Keys
+	}
+	if c.json {
+		return c.printJSON(map[string]any{
+			"ok": true, "records": summary.Records, "head": summary.Head, "torn_bytes": summary.Torn,
+			"checkpoints": summary.Checkpoints, "checkpointed_records": summary.Covered, "keys": signedBy, "key_given": len(against.Keys) > 0,
+		})
+	}
+	fmt.Fprintf(c.out, "%s: good\n%d records, head %s\n", path, summary.Records, summary.Head)
+	switch {
+	case summary.Checkpoints == 0:
+		fmt.Fprintln(c.out, "no checkpoints lie beside it")
+	case len(against.Keys) > 0:
+		fmt.Fprintf(c.out, "%d checkpoints, the newest of %d records, signed with the given key\n", summary.Checkpoints, summary.Covered)
+	default:
+		fmt.Fprintf(c.out, "%d checkpoints, the newest of %d records, signed with the key that the log names: %s\n",
+			summary.Checkpoints, summary.Covered, signedBy[len(signedBy)-1])
+	}
+	if proof := against.Proof; proof != nil {
+		fmt.Fprintf(c.out, "the proof is good: record %d is in this log, as it was when it had %d records\n", proof.Index+1, proof.Size())
+	}
+	if summary.Torn > 0 {
+		fmt.Fprintf(c.out, "%d bytes of an incomplete record follow, as a crash leaves them; the next start cuts them off\n", summary.Torn)
+	}
+	return nil
+}
+
+// progress shows on a terminal how far a long file has been read. One line that
+// is written over does not need a library, which would be linked into what holds
+// the key.
+func (c *console) progress() (show func(done, all int64), end func()) {
+	terminal, ok := c.err.(*os.File)
+	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+		return nil, func() {}
+	}
+	const width = 30
+	return func(done, all int64) {
+		filled := int(done * width / max(all, 1))
+		fmt.Fprintf(terminal, "\r[%-*s] %3d %%", width, strings.Repeat("#", min(filled, width)), done*100/max(all, 1))
+	}, func() { fmt.Fprint(terminal, "\r\x1b[K") }
+}
+
+func (c *console) auditKeyCommand() *cobra.Command {
+	return c.jsonFlag(&cobra.Command{
+		Use:   "key",
+		Short: "Print the key by which checkpoints and proofs of the audit log are verified",
+		Long: `Print the key by which checkpoints and proofs of the audit log are verified.
+
+It is no secret. Keep it where whoever may change the log cannot change it too, and
+give it to signerd audit verify --key, or to any tool that reads C2SP checkpoints.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			vault, _, err := c.vault()
 			if err != nil {
 				return err
 			}
-			if summary.Records == 0 {
-				return fmt.Errorf("%s holds no records; signerd init writes the first one", path)
+			key, err := vault.AuditKey(cmd.Context())
+			if err != nil {
+				return err
 			}
+			defer key.Close()
 			if c.json {
-				return json.NewEncoder(c.out).Encode(map[string]any{"ok": true, "records": summary.Records, "head": summary.Head, "torn_bytes": summary.Torn})
+				return c.printJSON(map[string]string{"key": key.Key(), "backend": vault.Backend()})
 			}
-			fmt.Fprintf(c.out, "%s: good\n%d records, head %s\n", path, summary.Records, summary.Head)
-			if summary.Torn > 0 {
-				fmt.Fprintf(c.out, "%d bytes of an incomplete record follow, as a crash leaves them; the next start cuts them off\n", summary.Torn)
-			}
+			fmt.Fprintln(c.out, key.Key())
 			return nil
 		},
 	})

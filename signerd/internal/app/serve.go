@@ -65,7 +65,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	state, err := openState(ctx, cfg)
+	state, err := openState(ctx, cfg, logger)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,12 @@ type state struct {
 	vault  *custody.Vault
 	signer *custody.Signer
 	book   *recipients.Book
+	// auditKey is nil where the key store holds none and cannot be written.
+	auditKey *custody.AuditKey
+	keeper   *headKeeper
 }
 
-func openState(ctx context.Context, cfg config.Config) (*state, error) {
+func openState(ctx context.Context, cfg config.Config, logger *slog.Logger) (*state, error) {
 	s := &state{}
 	var err error
 	if s.audit, err = audit.Open(cfg.AuditPath()); err != nil {
@@ -127,34 +130,55 @@ func openState(ctx context.Context, cfg config.Config) (*state, error) {
 	if s.db, err = sqlite.Open(ctx, cfg.LedgerPath()); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}
-	if err := checkAnchor(ctx, s.db, cfg.AuditPath()); err != nil {
+	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
-	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
+	if err := checkAnchors(ctx, s.db, s.vault, s.audit); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
 	if s.signer, err = s.vault.Unlock(ctx, cfg.Key.Name); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
+	if s.auditKey, err = attest(ctx, s.vault, s.audit, logger); err != nil {
+		s.signer.Close()
+		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
+	}
+	s.keeper = keepHead(ctx, s.audit, s.vault, logger)
 	s.book = recipients.New(s.db, s.audit, s.signer.PublicKey())
 	return s, nil
 }
 
-// checkAnchor refuses an audit log that has lost what the ledger remembers of it.
-func checkAnchor(ctx context.Context, db *sqlite.Store, path string) error {
-	seq, hash, err := db.Anchor(ctx)
+// attest has the audit log's checkpoints signed, with a key that is made when
+// there is none. Where the key store only reads, they are not signed without.
+func attest(ctx context.Context, vault *custody.Vault, log *audit.Log, logger *slog.Logger) (*custody.AuditKey, error) {
+	create := vault.CreateAuditKey
+	if vault.Backend() == custody.Credential {
+		create = vault.AuditKey
+	}
+	key, err := create(ctx)
+	if errors.Is(err, custody.ErrNoAuditKey) {
+		logger.LogAttrs(ctx, slog.LevelWarn, "checkpoints of the audit log are not signed: the key store cannot be written and holds no audit key",
+			slog.String(logging.KeyBackend, vault.Backend()))
+		return nil, nil
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := audit.VerifyAnchored(path, audit.Head{Seq: seq, Hash: hash}); err != nil {
-		return fault.New(fault.StateLocked, "the audit log is not the one that this ledger belongs to: %v", err)
+	if err := log.Attest(ctx, key); err != nil {
+		key.Close()
+		return nil, err
 	}
-	return nil
+	return key, nil
 }
 
 func (s *state) close(logger *slog.Logger) {
 	s.signer.Close()
-	if err := errors.Join(s.db.Close(), s.audit.Close()); err != nil {
+	s.keeper.stop()
+	err := errors.Join(s.db.Close(), s.audit.Close())
+	if s.auditKey != nil {
+		s.auditKey.Close() // The log's last checkpoint has needed it.
+	}
+	if err != nil {
 		logger.LogAttrs(context.Background(), slog.LevelError, "state did not close cleanly", logging.Error(err))
 	}
 }

@@ -1,12 +1,15 @@
 // Package audit keeps the journal of what signerd was asked, decided and did:
 // an append-only file of JSON lines, each chained to the one before by
 // SHA-256. Append returns when the line is on the disk, so an intent recorded
-// here precedes its effect.
+// here precedes its effect. The lines are also the leaves of a Merkle tree, of
+// which checkpoints are signed: who has one, or a proof of one record, can tell
+// later whether the journal still says the same.
 //
 // flow writes it and app verifies it. It promises that a record that was
 // changed, removed or reordered is found and named by Verify, without any key,
 // and that after a failed write nothing more is accepted. Records cut off the
-// end are found only against a Head kept elsewhere.
+// end are found only against a Head or a checkpoint kept elsewhere, and so is a
+// journal that was written anew by somebody who has the key.
 package audit
 
 import (
@@ -21,9 +24,17 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"countersign/shared/durable"
 	"countersign/shared/fault"
 	"countersign/shared/lockfile"
+)
+
+// Fields of a record's data that name what it is about.
+const (
+	ReservationField = "reservation"
+	SignatureField   = "signature"
 )
 
 // Record is one step of one request. Text in it may come from anybody: what
@@ -74,15 +85,22 @@ const kindRepaired = "journal_repaired"
 // Log is an open journal. It is safe for concurrent use; concurrent Appends
 // share a flush.
 type Log struct {
+	path string
 	file *os.File
 	lock *lockfile.Lock
 
-	mu     sync.Mutex // guards head, failed and the order of writes
+	mu     sync.Mutex // guards what follows, and the order of writes
 	head   Head
+	size   int64 // what head is the end of
 	failed error
+	tree   *edge     // the tree of the records up to head; nil until Check
+	hashes *hashFile // nil until Check
+	stored []tlog.Hash
 
-	flush   sync.Mutex // guards flushed; held while the disk is waited for
-	flushed uint64
+	flush    sync.Mutex // guards what follows; held while the disk is waited for; taken before mu
+	flushed  uint64
+	durable  edge // the tree of the records up to flushed
+	attester attester
 }
 
 // Create makes a new, empty journal and opens it. It is for signerd init alone,
@@ -132,7 +150,7 @@ func acquire(path string, opened func() (*os.File, error)) (*Log, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Release())
 	}
-	log := &Log{file: file, lock: lock}
+	log := &Log{path: path, file: file, lock: lock}
 	if err := log.resume(); err != nil {
 		return nil, errors.Join(err, file.Close(), lock.Release())
 	}
@@ -145,7 +163,7 @@ func (l *Log) resume() error {
 	if err != nil {
 		return fault.New(fault.StateLocked, "the audit log's last records do not verify: %v", err).Because(err)
 	}
-	l.head, l.flushed = tail.head, tail.head.Seq
+	l.head, l.flushed, l.size = tail.head, tail.head.Seq, tail.size
 	if len(tail.torn) == 0 {
 		return nil
 	}
@@ -183,7 +201,13 @@ func (l *Log) write(record Record) (uint64, error) {
 	if _, err := l.file.Write(line); err != nil {
 		return 0, l.poison(err)
 	}
-	l.head = Head{Seq: l.head.Seq + 1, Hash: hash}
+	l.head, l.size = Head{Seq: l.head.Seq + 1, Hash: hash}, l.size+int64(len(line))
+	if l.tree != nil {
+		l.stored = l.tree.add(leafOf(hash), l.stored[:0])
+		if err := l.hashes.add(l.stored); err != nil {
+			return 0, l.poison(err)
+		}
+	}
 	return l.head.Seq, nil
 }
 
@@ -198,16 +222,24 @@ func (l *Log) waitFlushed(seq uint64) error {
 	}
 	l.mu.Lock()
 	written, failed := l.head.Seq, l.failed
+	var tree edge
+	if l.tree != nil {
+		tree = *l.tree
+	}
 	l.mu.Unlock()
 	if failed != nil {
 		return failed
 	}
-	if err := l.file.Sync(); err != nil {
+	err := l.file.Sync()
+	if err == nil {
+		l.flushed, l.durable = written, tree
+		err = l.attestWhenDue()
+	}
+	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.poison(err)
 	}
-	l.flushed = written
 	return nil
 }
 
@@ -231,12 +263,20 @@ func (l *Log) Head() Head {
 	return l.head
 }
 
-// Close ends writing. Later Appends fail.
+// Close ends writing, with a checkpoint of all that was written. Later Appends
+// fail.
 func (l *Log) Close() error {
+	l.flush.Lock()
+	defer l.flush.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var err error
 	if l.failed == nil {
+		err = l.attest()
 		l.failed = errors.New("the audit log is closed")
 	}
-	return errors.Join(l.file.Close(), l.lock.Release())
+	if l.hashes != nil {
+		err = errors.Join(err, l.hashes.file.Close())
+	}
+	return errors.Join(err, l.attester.close(), l.file.Close(), l.lock.Release())
 }

@@ -65,7 +65,7 @@ func appendTo(t testing.TB, path string, n int) Head {
 func TestContinueChain(t *testing.T) {
 	path := write(t, 3)
 	head := appendTo(t, path, 2)
-	summary, err := VerifyAnchored(path, head)
+	summary, err := VerifyAgainst(path, Against{Anchors: []Head{head}})
 	if err != nil || summary.Records != 5 || summary.Head != head || summary.Torn != 0 {
 		t.Errorf("%+v, %v; want 5 records up to %s", summary, err, head)
 	}
@@ -171,12 +171,12 @@ func TestMissRecordsCutOffTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := new(BadRecord)
-	if _, err := VerifyAnchored(path, anchor.Head); !errors.As(err, &bad) || bad.Seq != 5 {
+	if _, err := VerifyAgainst(path, Against{Anchors: []Head{anchor.Head}}); !errors.As(err, &bad) || bad.Seq != 5 {
 		t.Errorf("cut off: %v, want record 5 named", err)
 	}
 	// Another journal that goes as far is not the same one.
 	appendTo(t, path, 1)
-	if _, err := VerifyAnchored(path, Head{Seq: 5, Hash: [32]byte{1}}); !errors.As(err, &bad) || bad.Seq != 5 {
+	if _, err := VerifyAgainst(path, Against{Anchors: []Head{{Seq: 5, Hash: [32]byte{1}}}}); !errors.As(err, &bad) || bad.Seq != 5 {
 		t.Errorf("rewritten: %v, want record 5 named", err)
 	}
 }
@@ -411,7 +411,11 @@ func FuzzVerify(f *testing.F) {
 	f.Add(content[:len(content)-10])
 	f.Add(append([]byte(lineStart+hex.EncodeToString(make([]byte, 32))+lineMiddle+"{}"), lineEnd...))
 	f.Fuzz(func(t *testing.T, journal []byte) {
-		summary, err := verify(bytes.NewReader(journal), Head{})
+		reading, err := newPass(Against{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		summary, err := reading.run(bytes.NewReader(journal), int64(len(journal)))
 		if err != nil {
 			return
 		}
@@ -429,4 +433,62 @@ func FuzzVerify(f *testing.F) {
 			t.Fatalf("head %s, want %s", summary.Head, prev)
 		}
 	})
+}
+
+// FuzzGlance checks that verifying sees in a record what reading it does, and
+// that records as they are written take the fast way.
+func FuzzGlance(f *testing.F) {
+	for _, text := range []string{"plain", `a "quoted" \\ text`, "Zoë", "\x1b", ""} {
+		f.Add(text, text, text, text)
+	}
+	f.Add(`{"a":1}`, "audit_key", "key", "x+y")
+	f.Fuzz(func(t *testing.T, session, kind, name, value string) {
+		line, _, err := encode(Record{Time: noon, Kind: kind, Session: session, Data: map[string]string{name: value, "b": session}}, Head{Seq: 7})
+		if err != nil {
+			t.Skip("too long")
+		}
+		full, hash, err := decode(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, again, err := glance(line)
+		if err != nil || again != hash || seen.Seq != full.Seq || seen.Prev != full.Prev || seen.Kind != full.Kind || seen.Data[keyField] != full.Data[keyField] {
+			t.Fatalf("%s\nis read as %+v, %v", line, seen, err)
+		}
+	})
+}
+
+// FuzzScan: what the fast reader accepts of any bytes, the decoder reads alike.
+func FuzzScan(f *testing.F) {
+	f.Add([]byte(`{"data":{"key":"k"},"kind":"audit_key","prev":"0","seq":"1"}`))
+	f.Add([]byte(`{"seq":"1","Seq":"2"}`))
+	f.Add([]byte(`{"kind":"a\\"}`))
+	f.Add([]byte(`{"data":{"key":"a","key":"b"}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		seen, ok := scan(body)
+		if !ok {
+			return
+		}
+		var full stored
+		if err := json.Unmarshal(body, &full); err != nil {
+			t.Fatalf("%q is no JSON: %v", body, err)
+		}
+		got := stored{Seq: string(seen.seq), Prev: string(seen.prev), Kind: string(seen.kind)}
+		if got.Seq != full.Seq || got.Prev != full.Prev || got.Kind != full.Kind || string(seen.key) != full.Data[keyField] {
+			t.Fatalf("%q is read as %+v, key %q, want %+v", body, got, seen.key, full)
+		}
+	})
+}
+
+func TestWrittenRecordsAreScanned(t *testing.T) {
+	content, err := os.ReadFile(write(t, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(content) {
+		body, _, err := unwrap(line)
+		if _, ok := scan(body); err != nil || !ok {
+			t.Errorf("%s goes the slow way, %v", line, err)
+		}
+	}
 }

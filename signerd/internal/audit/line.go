@@ -77,31 +77,57 @@ var (
 	errChanged = errors.New("it was changed: its hash does not match")
 )
 
-// decode reads a line, newline included, and checks its own hash.
-func decode(line []byte) (stored, [32]byte, error) {
+// unwrap checks a line's own hash, newline included, and gives the record's bytes.
+func unwrap(line []byte) (body []byte, hash [32]byte, err error) {
 	rest, ok := bytes.CutPrefix(line, []byte(lineStart))
 	if !ok || len(rest) < hashText {
-		return stored{}, [32]byte{}, errShape
+		return nil, [32]byte{}, errShape
 	}
-	var claimed [32]byte
-	if _, err := hex.Decode(claimed[:], rest[:hashText]); err != nil || !lowerHex(rest[:hashText]) {
-		return stored{}, [32]byte{}, errShape
+	if _, err := hex.Decode(hash[:], rest[:hashText]); err != nil || !lowerHex(rest[:hashText]) {
+		return nil, [32]byte{}, errShape
 	}
-	body, ok := bytes.CutPrefix(rest[hashText:], []byte(lineMiddle))
+	body, ok = bytes.CutPrefix(rest[hashText:], []byte(lineMiddle))
 	if !ok {
-		return stored{}, [32]byte{}, errShape
+		return nil, [32]byte{}, errShape
 	}
 	if body, ok = bytes.CutSuffix(body, []byte(lineEnd)); !ok {
-		return stored{}, [32]byte{}, errShape
+		return nil, [32]byte{}, errShape
 	}
-	if sha256.Sum256(body) != claimed {
-		return stored{}, [32]byte{}, errChanged
+	if sha256.Sum256(body) != hash {
+		return nil, [32]byte{}, errChanged
+	}
+	return body, hash, nil
+}
+
+// decode reads a line, newline included, and checks its own hash.
+func decode(line []byte) (stored, [32]byte, error) {
+	body, hash, err := unwrap(line)
+	if err != nil {
+		return stored{}, [32]byte{}, err
 	}
 	var record stored
 	if err := json.Unmarshal(body, &record); err != nil {
 		return stored{}, [32]byte{}, errShape
 	}
-	return record, claimed, nil
+	return record, hash, nil
+}
+
+// glance is decode for what following the chain needs: number, predecessor, kind
+// and the key that a record may name.
+func glance(line []byte) (stored, [32]byte, error) {
+	body, hash, err := unwrap(line)
+	if err != nil {
+		return stored{}, [32]byte{}, err
+	}
+	seen, ok := scan(body)
+	if !ok {
+		return decode(line)
+	}
+	record := stored{Seq: string(seen.seq), Prev: string(seen.prev), Kind: string(seen.kind)}
+	if seen.key != nil {
+		record.Data = map[string]string{keyField: string(seen.key)}
+	}
+	return record, hash, nil
 }
 
 // lowerHex keeps the hash's text unique, so that no byte of a line is free.

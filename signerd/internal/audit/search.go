@@ -2,10 +2,12 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 )
 
 // Newest is what the newest records name.
@@ -38,14 +40,31 @@ func (l *Log) Newest(fields ...string) (Newest, error) {
 	return newest, err
 }
 
+// lastLimit is how many records Last looks at: about a second's work.
+const lastLimit = 100_000
+
+// Last is the number of the newest record of a kind about a proposal, or 0. It
+// does not look further back than a caller would wait for.
+func (l *Log) Last(ctx context.Context, kind, proposal string) (seq uint64, err error) {
+	looked := 0
+	err = l.backwards(func(record stored) bool {
+		if record.Kind == kind && record.Proposal == proposal {
+			seq, _ = strconv.ParseUint(record.Seq, 10, 64) // It was written by this package, or verified.
+			return false
+		}
+		looked++
+		return looked < lastLimit && ctx.Err() == nil
+	})
+	return seq, err
+}
+
 // backwards gives records, the newest first, for as long as more are wanted.
 func (l *Log) backwards(more func(stored) bool) error {
-	info, err := l.file.Stat()
-	if err != nil {
-		return fmt.Errorf("look at audit log: %w", err)
-	}
+	l.mu.Lock()
+	size := l.size
+	l.mu.Unlock()
 	var cut []byte // The rest of a line whose beginning comes before.
-	for end := info.Size(); end > 0; {
+	for end := size; end > 0; {
 		start := max(0, end-3*longestLine)
 		data := make([]byte, end-start, end-start+int64(len(cut)))
 		if _, err := l.file.ReadAt(data, start); err != nil && !errors.Is(err, io.EOF) {

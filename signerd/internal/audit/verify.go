@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"errors"
@@ -18,6 +17,31 @@ type Summary struct {
 	// Torn is how many bytes of an incomplete last line follow the last
 	// record. A crash leaves such a line; Open cuts it off.
 	Torn int
+	// Checkpoints is how many there are, and Covered how many records the newest
+	// is of.
+	Checkpoints int
+	Covered     uint64
+	// Keys are the verifier keys that the journal names, in order.
+	Keys []string
+}
+
+// Against is what a journal is compared with, beside itself and the checkpoints
+// that lie in the file beside it.
+type Against struct {
+	// Anchors are Heads that the journal had before: records cut off the end are
+	// missed, and a journal rewritten from some record on.
+	Anchors []Head
+	// Keys are those whose signatures count, as note writes them. Where there are
+	// none, those that the journal names count, and whoever can write the journal
+	// may have named his own.
+	Keys []string
+	// Checkpointed demands that the checkpoints of a journal that names a key are
+	// there: a copy may lack them.
+	Checkpointed bool
+	// Proof is of one record of this journal.
+	Proof *Proof
+	// Progress is told how many bytes of how many have been read.
+	Progress func(done, all int64)
 }
 
 // BadRecord names the first record that does not verify.
@@ -25,65 +49,44 @@ type BadRecord struct {
 	// Line counts from 1. Offset is where the line begins in the file.
 	Line   uint64
 	Offset int64
-	// Seq is the number that the record should have.
+	// Seq is the number that the record should have. It and Line are 0 where only
+	// the journal's end was read, which starts with this record.
 	Seq    uint64
 	Reason string
 }
 
 func (b *BadRecord) Error() string {
+	if b.Seq == 0 {
+		return fmt.Sprintf("the audit record at byte %d is bad: %s", b.Offset, b.Reason)
+	}
 	return fmt.Sprintf("audit record %d (line %d, byte %d) is bad: %s", b.Seq, b.Line, b.Offset, b.Reason)
 }
 
 // Verify reads the whole journal in constant memory. The error is a *BadRecord
-// that names the first bad record, or a failure to read.
-func Verify(path string) (Summary, error) {
-	return verifyFile(path, Head{})
-}
+// or a *BadCheckpoint that names the first bad one, or a failure to read.
+func Verify(path string) (Summary, error) { return VerifyAgainst(path, Against{}) }
 
-// VerifyAnchored also finds records cut off the end, or a journal rewritten
-// from some record on: anchor is a Head that the journal had before.
-func VerifyAnchored(path string, anchor Head) (Summary, error) {
-	summary, err := verifyFile(path, anchor)
-	if err == nil && summary.Records < anchor.Seq {
-		err = &BadRecord{
-			Line: summary.Records + 1, Seq: summary.Records + 1,
-			Reason: fmt.Sprintf("it is missing, as is everything up to record %d, which once existed", anchor.Seq),
-		}
+// VerifyAgainst also compares the journal with what is known of it.
+func VerifyAgainst(path string, against Against) (Summary, error) {
+	pass, err := newPass(against)
+	if err != nil {
+		return Summary{}, err
 	}
-	return summary, err
-}
-
-func verifyFile(path string, anchor Head) (Summary, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Summary{}, fmt.Errorf("open audit log: %w", err)
 	}
-	summary, err := verify(file, anchor)
-	return summary, errors.Join(err, file.Close())
-}
-
-func verify(source io.Reader, anchor Head) (Summary, error) {
-	chain := checker{}
-	lines := bufio.NewReaderSize(source, longestLine)
-	for {
-		line, err := lines.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return chain.summary(), chain.bad("its line is longer than any record")
-		case errors.Is(err, io.EOF):
-			summary := chain.summary()
-			summary.Torn = len(line)
-			return summary, nil
-		case err != nil:
-			return chain.summary(), fmt.Errorf("read audit log: %w", err)
-		}
-		if err := chain.add(line); err != nil {
-			return chain.summary(), err
-		}
-		if chain.head.Seq == anchor.Seq && anchor.Seq != 0 && chain.head.Hash != anchor.Hash {
-			return chain.summary(), chain.badAt(chain.head.Seq, "it is not the record that once stood here: the journal was written anew")
-		}
+	defer file.Close()
+	closePoints, err := pass.openCheckpoints(beside(path, checkpointsExtension))
+	if err != nil {
+		return Summary{}, err
 	}
+	defer closePoints()
+	info, err := file.Stat()
+	if err != nil {
+		return Summary{}, fmt.Errorf("look at audit log: %w", err)
+	}
+	return pass.run(file, info.Size())
 }
 
 // checker follows the chain from one line to the next.
@@ -96,38 +99,53 @@ type checker struct {
 	loose bool
 }
 
-func (c *checker) summary() Summary { return Summary{Records: c.head.Seq, Head: c.head} }
-
 func (c *checker) bad(reason string) error { return c.badAt(c.head.Seq+1, reason) }
 
 func (c *checker) badAt(seq uint64, reason string) error {
+	if c.loose {
+		return &BadRecord{Offset: c.offset, Reason: reason}
+	}
 	return &BadRecord{Line: c.line + 1, Offset: c.offset, Seq: seq, Reason: reason}
 }
 
-func (c *checker) add(line []byte) error {
-	record, hash, err := decode(line)
+// add takes the next line and gives the record in it.
+func (c *checker) add(line []byte) (stored, error) { return c.follow(line, decode) }
+
+// glance takes the next line and gives what is needed of it to verify.
+func (c *checker) glance(line []byte) (stored, error) { return c.follow(line, glance) }
+
+func (c *checker) follow(line []byte, read func([]byte) (stored, [32]byte, error)) (stored, error) {
+	record, hash, err := read(line)
 	if err != nil {
-		return c.bad(err.Error())
+		return stored{}, c.bad(err.Error())
 	}
 	seq, err := strconv.ParseUint(record.Seq, 10, 64)
 	if err != nil || strconv.FormatUint(seq, 10) != record.Seq || seq == 0 {
-		return c.bad("its number cannot be read")
+		return stored{}, c.bad("its number cannot be read")
 	}
 	want := c.head.Seq + 1
 	switch {
 	case c.loose:
+		c.line = seq - 1 // Each line is a record.
 	case seq > want:
-		return c.bad(fmt.Sprintf("it was removed or moved: record %d stands in its place", seq))
+		return stored{}, c.bad(fmt.Sprintf("it was removed or moved: record %d stands in its place", seq))
 	case seq < want:
-		return c.bad(fmt.Sprintf("record %d stands in its place: records were moved or repeated", seq))
-	case record.Prev != hex.EncodeToString(c.head.Hash[:]):
-		return c.bad("it does not follow the record before it")
+		return stored{}, c.bad(fmt.Sprintf("record %d stands in its place: records were moved or repeated", seq))
+	case !isHex(record.Prev, c.head.Hash):
+		return stored{}, c.bad("it does not follow the record before it")
 	}
 	c.loose = false
 	c.head = Head{Seq: seq, Hash: hash}
 	c.line++
 	c.offset += int64(len(line))
-	return nil
+	return record, nil
+}
+
+// isHex reports whether text is the hash as it is written.
+func isHex(text string, hash [32]byte) bool {
+	var written [hashText]byte
+	hex.Encode(written[:], hash[:])
+	return text == string(written[:])
 }
 
 // tail is the end of a journal.
@@ -160,10 +178,11 @@ func readTail(file *os.File) (tail, error) {
 	if start > 0 {
 		// The first line is cut in the middle.
 		chain.loose = true
-		lines = lines[bytes.IndexByte(lines, '\n')+1:]
+		cut := bytes.IndexByte(lines, '\n') + 1
+		lines, chain.offset = lines[cut:], start+int64(cut)
 	}
 	for line := range bytes.Lines(lines) {
-		if err := chain.add(line); err != nil {
+		if _, err := chain.add(line); err != nil {
 			return tail{}, err
 		}
 	}

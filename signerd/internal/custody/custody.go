@@ -5,7 +5,8 @@
 //
 // flow signs and app manages keys through it; submit takes its Signed. It promises invariant I5: no
 // secret in any error, log, argument or environment variable; and that it
-// signs only what a ledger.Reservation holds. There is no function that signs
+// signs only what a ledger.Reservation holds, and, with a key of its own that is
+// no wallet's, checkpoints of the audit log. There is no function that signs
 // bytes.
 package custody
 
@@ -369,6 +370,10 @@ func (v *Vault) Unlock(ctx context.Context, name string) (*Signer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return v.unlock(name, blob)
+}
+
+func (v *Vault) unlock(name string, blob []byte) (*Signer, error) {
 	public, seed, err := unseal(v.sealKey, name, blob)
 	if err != nil {
 		return nil, damaged(name, err)

@@ -3,9 +3,12 @@ package flow
 import (
 	"context"
 	"encoding/hex"
+	"errors"
+	"log/slog"
 	"time"
 
 	"countersign/shared/fault"
+	"countersign/shared/logging"
 	"countersign/signerd/internal/audit"
 )
 
@@ -31,8 +34,8 @@ const (
 
 // Fields that name what a record is about.
 const (
-	reservationField = "reservation"
-	signatureField   = "signature"
+	reservationField = audit.ReservationField
+	signatureField   = audit.SignatureField
 )
 
 // subject says whose step a record is about.
@@ -66,4 +69,26 @@ func (f *Flow) record(ctx context.Context, kind string, about subject, data map[
 		return fault.New(fault.StateLocked, "the audit log cannot be written, so nothing is signed").Because(err)
 	}
 	return nil
+}
+
+// Proof shows that the record which ends an execution is in the audit log, as
+// text. It is empty where there is none: a receipt is as true without.
+func (f *Flow) Proof(ctx context.Context, r Receipt) string {
+	if r.FinishedAt.IsZero() {
+		return ""
+	}
+	seq, err := f.stages.Audit.Last(ctx, kindFinished, r.ProposalID)
+	if err != nil || seq == 0 {
+		return ""
+	}
+	proof, err := f.stages.Audit.Proof(seq)
+	if errors.Is(err, audit.ErrNoProof) {
+		return ""
+	}
+	if err != nil {
+		f.stages.Logger.LogAttrs(ctx, slog.LevelError, "a receipt goes without its proof",
+			slog.String(logging.KeyProposal, r.ProposalID), logging.Error(err))
+		return ""
+	}
+	return proof.String()
 }

@@ -290,6 +290,7 @@ func (s *Server) receipt(ctx context.Context, caller peer.Identity, r flow.Recei
 	for _, transaction := range r.Transactions {
 		wire.Transactions = append(wire.Transactions, transactionToWire(transaction))
 	}
+	wire.InclusionProof = s.flow.Proof(ctx, r)
 	return wire, nil
 }
 
