@@ -24,7 +24,7 @@ const mcpdConfig = `
 [signer]
 socket = "/nonexistent/agent.sock"
 [rpc]
-url = "http://127.0.0.1:1"
+urls = ["http://127.0.0.1:1"]
 [bags]
 base_url = "http://127.0.0.1:1"
 `

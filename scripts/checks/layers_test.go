@@ -29,6 +29,7 @@ var layers = []struct {
 	{name: "mcpd", may: []string{"shared"}, order: `
 		mcpd/internal/intent
 		mcpd/internal/caps
+		mcpd/internal/fuse
 		mcpd/internal/bags
 		mcpd/internal/plan
 		mcpd/internal/chain
@@ -44,7 +45,7 @@ var layers = []struct {
 		mcpd/internal/*test
 	`},
 	{name: "signerd", may: []string{"shared"}, order: `
-		signerd/internal/audit signerd/internal/peer
+		signerd/internal/audit signerd/internal/peer signerd/internal/clock
 		signerd/internal/decode
 		signerd/internal/chain
 		signerd/internal/guard
@@ -60,12 +61,13 @@ var layers = []struct {
 		signerd/internal/custody
 		signerd/internal/submit
 		signerd/internal/flow
+		signerd/internal/rebuild
 		signerd/internal/methods
 		signerd/internal/server signerd/internal/operator
 		signerd/internal/config
 		signerd/internal/app
 		signerd
-		signerd/internal/judge/speed signerd/internal/judge/mutation signerd/internal/judge/permissions signerd/internal/judge/hostile
+		signerd/internal/judge/speed signerd/internal/ledger/speed signerd/internal/judge/mutation signerd/internal/judge/permissions signerd/internal/judge/hostile
 		signerd/internal/decode/decodetest
 		signerd/internal/*/*test
 	`},

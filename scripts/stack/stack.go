@@ -226,7 +226,7 @@ func (s *Stack) writeMCPD() error {
 	if err := os.WriteFile(keyFile, []byte(APIKey+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write the API key: %w", err)
 	}
-	text := fmt.Sprintf("%s\n[signer]\nsocket = %q\n\n[bags]\nbase_url = %q\napi_key = %q\n\n[rpc]\nurl = %q\n",
+	text := fmt.Sprintf("%s\n[signer]\nsocket = %q\n\n[bags]\nbase_url = %q\napi_key = %q\n\n[rpc]\nurls = [%q]\n",
 		s.options.MCPD, s.AgentSocket(), s.Bags.URL(), "file:"+keyFile, s.Chain.RPCURL)
 	if err := os.WriteFile(s.MCPDConfig, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write mcpd.toml: %w", err)

@@ -124,6 +124,17 @@ func (e *TransportError) Unwrap() error { return e.cause }
 // is larger than the limit.
 var ErrBadAnswer = errors.New("RPC node sent an answer that cannot be read")
 
+// unreadable is why an answer cannot be read, in our words.
+type unreadable string
+
+func (u unreadable) Error() string { return ErrBadAnswer.Error() + ": " + string(u) }
+
+func (unreadable) Is(target error) bool { return target == ErrBadAnswer }
+
+// NodeUnhealthy is the code of a node that knows that it is behind the network
+// (RPC_NODE_UNHEALTHY in Agave's rpc-client-api).
+const NodeUnhealthy = -32005
+
 // FaultOf words an error of Call for a user. It names neither the node nor what
 // the node said.
 func FaultOf(method string, err error) *fault.Fault {
@@ -134,19 +145,39 @@ func FaultOf(method string, err error) *fault.Fault {
 		return fault.New(fault.RPCUnavailable, "the RPC node answered HTTP %d", status.Status).After(status.RetryAfter).Because(err)
 	}
 	if refused, ok := errors.AsType[*RPCError](err); ok {
+		if refused.Code == NodeUnhealthy {
+			return fault.New(fault.RPCUnavailable, "the RPC node is behind the network (%s)", refused.behind()).Because(err)
+		}
 		return fault.New(fault.RPCUnavailable, "the RPC node refused %s with error %d", method, refused.Code).Because(err)
 	}
 	if transport, ok := errors.AsType[*TransportError](err); ok {
-		if transport.Timeout {
+		switch {
+		case transport.Timeout && transport.Sent:
 			return fault.New(fault.RPCUnavailable, "the RPC node did not answer in time").Because(err)
+		case transport.Sent:
+			return fault.New(fault.RPCUnavailable, "the connection to the RPC node broke before it answered").Because(err)
 		}
 		return fault.New(fault.RPCUnavailable, "the RPC node cannot be reached").Because(err)
 	}
 	return BadAnswer(method, err)
 }
 
+// behind is how far a node is behind, as far as it says so.
+func (e *RPCError) behind() string {
+	var data struct {
+		Slots *uint64 `json:"numSlotsBehind"`
+	}
+	if json.Unmarshal(e.Data, &data) != nil || data.Slots == nil {
+		return "it does not say how far"
+	}
+	return strconv.FormatUint(*data.Slots, 10) + " slots"
+}
+
 // BadAnswer words an answer that is no answer to the method.
 func BadAnswer(method string, cause error) *fault.Fault {
+	if why, ok := errors.AsType[unreadable](cause); ok {
+		return fault.New(fault.RPCBadAnswer, "the RPC node's answer to %s cannot be used: %s", method, string(why)).Because(cause)
+	}
 	return fault.New(fault.RPCBadAnswer, "the RPC node's answer to %s cannot be used", method).Because(cause)
 }
 
@@ -208,13 +239,13 @@ func (c *Client) post(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, c.transportError(ctx, true, err)
 	}
 	if int64(len(answer)) > c.maxBytes {
-		return nil, fmt.Errorf("%w: larger than %d bytes", ErrBadAnswer, c.maxBytes)
+		return nil, unreadable(fmt.Sprintf("it is larger than %d bytes", c.maxBytes))
 	}
 	if res.StatusCode != http.StatusOK {
 		return nil, &HTTPError{Status: res.StatusCode, RetryAfter: retryAfter(res.Header)}
 	}
 	if media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, fmt.Errorf("%w: not JSON", ErrBadAnswer)
+		return nil, unreadable("it is not of the content type of JSON")
 	}
 	return answer, nil
 }
@@ -239,25 +270,25 @@ func retryAfter(header http.Header) time.Duration {
 func decode(answer []byte, id uint64, result any) error {
 	var res response
 	if err := json.Unmarshal(answer, &res); err != nil {
-		return fmt.Errorf("%w: malformed JSON", ErrBadAnswer)
+		return unreadable("it is malformed JSON")
 	}
 	if res.Version != "2.0" || string(res.ID) != strconv.FormatUint(id, 10) {
-		return fmt.Errorf("%w: not the answer to this call", ErrBadAnswer)
+		return unreadable("it belongs to another call")
 	}
 	if res.Error != nil {
 		return &RPCError{Code: res.Error.Code, Message: res.Error.Message, Data: res.Error.Data}
 	}
 	if len(res.Result) == 0 {
-		return fmt.Errorf("%w: neither result nor error", ErrBadAnswer)
+		return unreadable("it holds neither result nor error")
 	}
 	if result == nil {
 		return nil
 	}
 	if string(res.Result) == "null" && !canBeAbsent(result) {
-		return fmt.Errorf("%w: no result", ErrBadAnswer)
+		return unreadable("it holds no result")
 	}
 	if err := json.Unmarshal(res.Result, result); err != nil {
-		return fmt.Errorf("%w: result has another shape", ErrBadAnswer)
+		return unreadable("its result has another shape")
 	}
 	return nil
 }

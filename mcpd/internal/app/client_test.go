@@ -58,7 +58,7 @@ func start(t *testing.T, world *worldtest.World, head, tail string) *client {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "mcpd.toml")
-	text := fmt.Sprintf("%s\n[signer]\nsocket = %q\n[bags]\nbase_url = %q\napi_key = \"file:%s\"\n[rpc]\nurl = %q\n[log]\nlevel = \"debug\"\n%s\n",
+	text := fmt.Sprintf("%s\n[signer]\nsocket = %q\n[bags]\nbase_url = %q\napi_key = \"file:%s\"\n[rpc]\nurls = [%q]\n[log]\nlevel = \"debug\"\n%s\n",
 		head, world.Socket, world.Bags.URL, key, world.Node.URL, tail)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,11 @@ func serve(ctx context.Context, loaded config.Config, logger *slog.Logger, stdin
 		return fmt.Errorf("prepare the connection to signerd: %w", err)
 	}
 	defer func() { _ = signer.Close() }() // The process is about to end.
-	node, err := chain.New(loaded.RPCURL.Reveal())
+	addresses := make([]string, 0, len(loaded.RPCURLs))
+	for _, address := range loaded.RPCURLs {
+		addresses = append(addresses, address.Reveal())
+	}
+	node, err := chain.New(addresses...)
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func TestConfigCheckSaysWhatItDid(t *testing.T) {
 	if code, _, said := run("config", "check"); code != 1 || !strings.Contains(said, "there is no file "+folder) {
 		t.Errorf("without the default file: %d %q", code, said)
 	}
-	if err := os.WriteFile(path, []byte("[signer]\nsocket = \"/run/a.sock\"\n[rpc]\nurl = \"http://127.0.0.1:1\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("[signer]\nsocket = \"/run/a.sock\"\n[rpc]\nurls = [\"http://127.0.0.1:1\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code, said, _ := run("config", "check", "--config", path); code != 0 || !strings.Contains(said, "Nothing was contacted") {

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"countersign/mcpd/internal/fuse"
 	"countersign/shared/fault"
 	"countersign/shared/logging"
 )
@@ -31,12 +32,14 @@ const (
 	maxRetryAfter = time.Hour
 )
 
+var server = fuse.Server{Name: "the Bags API", Down: fault.UpstreamUnavailable}
+
 // Client calls one Bags API. It is safe for concurrent use.
 type Client struct {
 	base   *url.URL
 	key    Key
 	http   *http.Client
-	fuse   *fuse
+	fuse   *fuse.Fuse
 	logger *slog.Logger
 }
 
@@ -83,7 +86,7 @@ func New(base string, key Key, logger *slog.Logger) (*Client, error) {
 			// A redirect would carry the key to another address.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		fuse:   newFuse(),
+		fuse:   fuse.New(server),
 		logger: logger,
 	}, nil
 }
@@ -96,7 +99,14 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if c.key.Empty() {
 		return nil, fault.New(fault.CredentialMissing, "no Bags API key is configured: set [bags] api_key in mcpd.toml")
 	}
-	return c.fuse.guard(ctx, func() (json.RawMessage, error) { return c.once(ctx, method, path, query, body, refused) })
+	var answer json.RawMessage
+	err := c.fuse.Do(func() error {
+		return fuse.Repeat(ctx, server, func() (err error) {
+			answer, err = c.once(ctx, method, path, query, body, refused)
+			return err
+		})
+	})
+	return answer, err
 }
 
 // once makes one request and returns the `response` member of the envelope,
@@ -141,7 +151,7 @@ func (c *Client) unreachable(ctx context.Context, path string, err error) error 
 	slow := errors.As(err, &timeout) && timeout.Timeout() || ctx.Err() != nil
 	c.logger.LogAttrs(ctx, slog.LevelWarn, "bags did not answer", slog.String(logging.KeyPath, path), slog.Bool(logging.KeyTimeout, slow))
 	if slow {
-		return fault.New(fault.UpstreamUnavailable, "the Bags API did not answer in time").Because(errSlow)
+		return fault.New(fault.UpstreamUnavailable, "the Bags API did not answer in time").Because(fuse.ErrSlow)
 	}
 	return fault.New(fault.UpstreamUnavailable, "the Bags API cannot be reached")
 }

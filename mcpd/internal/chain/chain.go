@@ -1,6 +1,6 @@
-// Package chain is mcpd's read-only view of Solana, through the RPC node that
-// mcpd.toml names: snapshots for plan, runs for simulate, balances for the
-// wallet's overview. The signer has its own and believes none of this. It
+// Package chain is mcpd's read-only view of Solana, through the first of the RPC
+// nodes in mcpd.toml that answers: snapshots for plan, runs for simulate, balances
+// for the wallet's overview. The signer has its own and believes none of this. It
 // promises bounded answers, a deadline on every call, and faults that name
 // neither the node nor its words.
 package chain
@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +17,6 @@ import (
 	"countersign/mcpd/internal/plan"
 	"countersign/shared/amount"
 	"countersign/shared/fault"
-	"countersign/shared/jsonrpc"
 	"countersign/shared/solana"
 )
 
@@ -31,56 +29,7 @@ const (
 	maxKeys = 100
 )
 
-// Client reads one RPC node. It is safe for concurrent use.
-type Client struct {
-	rpc *jsonrpc.Client
-
-	mu      sync.Mutex // guards genesis
-	genesis solana.Hash
-}
-
-// New makes a client of the node at address.
-func New(address string) (*Client, error) {
-	rpc, err := jsonrpc.New(address, jsonrpc.Options{Timeout: callTimeout})
-	if err != nil {
-		return nil, err
-	}
-	return &Client{rpc: rpc}, nil
-}
-
-func (c *Client) call(ctx context.Context, method string, params []any, result any) error {
-	if err := c.rpc.Call(ctx, method, params, result); err != nil {
-		return jsonrpc.FaultOf(method, err)
-	}
-	return nil
-}
-
 var errShape = fault.New(fault.RPCBadAnswer, "the RPC node sent an answer of another shape than expected")
-
-// CheckNetwork compares the node's genesis hash with the one the signer is
-// pinned to. Once it has agreed it is not asked again.
-func (c *Client) CheckNetwork(ctx context.Context, want solana.Hash) error {
-	c.mu.Lock()
-	known := c.genesis
-	c.mu.Unlock()
-	if known.IsZero() {
-		var text string
-		if err := c.call(ctx, "getGenesisHash", nil, &text); err != nil {
-			return err
-		}
-		hash, err := solana.ParseHash(text)
-		if err != nil {
-			return errShape
-		}
-		c.mu.Lock()
-		c.genesis, known = hash, hash
-		c.mu.Unlock()
-	}
-	if known != want {
-		return fault.New(fault.NetworkMismatch, "mcpd's RPC node serves another network than signerd is pinned to")
-	}
-	return nil
-}
 
 type wireAccount struct {
 	Lamports   uint64           `json:"lamports"`

@@ -41,7 +41,8 @@ type Config struct {
 	BagsURL    string
 	// BagsKey is resolved; it is empty where no key is configured.
 	BagsKey Secret
-	RPCURL  Secret
+	// RPCURLs are asked in order until one answers.
+	RPCURLs []Secret
 	Own     caps.Own
 	Gate    flow.Gate
 	Level   slog.Level
@@ -149,7 +150,7 @@ func (b *builder) build(f file) (Config, error) {
 		ServerUIDs: b.uids("signer.uids", f.Signer.UIDs),
 		BagsURL:    orElse(f.Bags.BaseURL, DefaultBagsURL),
 		BagsKey:    b.secret("bags.api_key", orElse(f.Bags.APIKey, "")),
-		RPCURL:     b.address("rpc.url", f.RPC.URL),
+		RPCURLs:    b.addresses("rpc.urls", f.RPC.URLs),
 		Own: caps.Own{
 			PerTransaction:     b.money("caps.per_transaction", f.Caps.PerTransaction),
 			PerSession:         b.money("caps.per_session", f.Caps.PerSession),
@@ -247,17 +248,25 @@ func (b *builder) gate(mint, least *string) flow.Gate {
 	return flow.Gate{Mint: asset, Minimum: minimum}
 }
 
-// address reads the RPC node's address, which may carry a key and may
-// therefore be a reference too.
-func (b *builder) address(key string, value *string) Secret {
-	text := b.required(key, value, "set it to the address of your Solana RPC node")
-	if isReference(text) {
-		return b.secret(key, text)
+// addresses reads those of the RPC nodes. Each may carry a key and may therefore
+// be a reference too.
+func (b *builder) addresses(key string, values *[]string) []Secret {
+	if values == nil || len(*values) == 0 {
+		b.complain(key, `is missing; set it to the addresses of your Solana RPC nodes, such as ["https://…"], or set `+variableOf(key))
+		return nil
 	}
-	if text != "" && !strings.HasPrefix(text, "http://") && !strings.HasPrefix(text, "https://") {
-		b.complain(key, "must be an http or https address, or a reference to one")
+	var list []Secret
+	for _, text := range *values {
+		secret := Secret{value: text}
+		switch {
+		case isReference(text):
+			secret = b.secret(key, text)
+		case !strings.HasPrefix(text, "http://") && !strings.HasPrefix(text, "https://"):
+			b.complain(key, "must be http or https addresses, or references to them")
+		}
+		list = append(list, secret)
 	}
-	return Secret{value: text}
+	return list
 }
 
 func (b *builder) secret(key, text string) Secret {
@@ -277,5 +286,5 @@ func (c Config) String() string {
 	if c.BagsKey.value != "" {
 		key = "set"
 	}
-	return fmt.Sprintf("signer socket %s, Bags at %s (key %s), RPC node set", c.Socket, c.BagsURL, key)
+	return fmt.Sprintf("signer socket %s, Bags at %s (key %s), %d RPC nodes", c.Socket, c.BagsURL, key, len(c.RPCURLs))
 }

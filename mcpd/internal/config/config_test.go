@@ -23,7 +23,7 @@ func write(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-const least = "[signer]\nsocket = \"/run/a.sock\"\n[rpc]\nurl = \"http://127.0.0.1:8899\"\n"
+const least = "[signer]\nsocket = \"/run/a.sock\"\n[rpc]\nurls = [\"http://127.0.0.1:8899\"]\n"
 
 func TestLoadReadsEveryKey(t *testing.T) {
 	key := write(t, "key", canary+"\n", 0o600)
@@ -35,7 +35,7 @@ uids = [7, 8] # signerd's account
 base_url = "https://example.test/api"
 api_key = "file:`+key+`"
 [rpc]
-url = "https://rpc.example.test/?api-key=x"
+urls = ["https://rpc.example.test/?api-key=x", "http://127.0.0.1:8899"]
 [caps]
 per_transaction = "0.05 SOL"
 per_session = "0.5 SOL"
@@ -54,7 +54,7 @@ level = "warn"
 		got.Gate.Mint != amount.SOL || got.Gate.Minimum != "1.5" || got.Level != slog.LevelWarn {
 		t.Errorf("got %+v", got)
 	}
-	for _, shown := range []string{fmt.Sprint(got), fmt.Sprintf("%+v %#v", got.BagsKey, got.BagsKey), fmt.Sprintf("%#v", got.RPCURL)} {
+	for _, shown := range []string{fmt.Sprint(got), fmt.Sprintf("%+v %#v", got.BagsKey, got.BagsKey), fmt.Sprintf("%#v %v", got.RPCURLs, got.RPCURLs)} {
 		if strings.Contains(shown, canary) || strings.Contains(shown, "api-key") {
 			t.Errorf("a secret is shown: %s", shown)
 		}
@@ -77,7 +77,7 @@ func TestLoadRefusesWithThePlace(t *testing.T) {
 		{"no accounts", strings.Replace(least, "[rpc]", "uids = []\n[rpc]", 1), ":3:1: signer.uids: must be a list of numbers"},
 		{"no account number", strings.Replace(least, "[rpc]", "uids = [-1]\n[rpc]", 1), ":3:9: "},
 		{"an empty gate", least + "[gate]\nmint = \"\"\nminimum = \"\"\n", ":6:1: gate.mint: must be the address"},
-		{"an empty socket", "[signer]\nsocket = \"\"\n[rpc]\nurl = \"http://x\"\n", ":2:1: signer.socket: is missing"},
+		{"an empty socket", "[signer]\nsocket = \"\"\n[rpc]\nurls = [\"http://x\"]\n", ":2:1: signer.socket: is missing"},
 		{"no unit", least + "[caps]\nper_session = \"1\"\n", ":6:1: caps.per_session: must be an amount with its unit"},
 		{"number", least + "[caps]\nper_session = 1\n", ":6:15: the value has the wrong type: it is a TOML integer"},
 		{"zero", least + "[caps]\nper_session = \"0 SOL\"\n", ":6:1: caps.per_session: amount must be greater than zero"},
@@ -88,9 +88,9 @@ func TestLoadRefusesWithThePlace(t *testing.T) {
 		{"gate mint", least + "[gate]\nmint = \"x\"\nminimum = \"1\"\n", ":6:1: gate.mint: must be the address"},
 		{"gate minimum", least + "[gate]\nmint = \"SOL\"\nminimum = \"-1\"\n", ":7:1: gate.minimum"},
 		{"log level", least + "[log]\nlevel = \"loud\"\n", ":6:1: log.level"},
-		{"no socket", "[rpc]\nurl = \"http://x\"\n", "signer.socket: is missing"},
-		{"no node", "[signer]\nsocket = \"/x\"\n", "rpc.url: is missing"},
-		{"node without scheme", "[signer]\nsocket = \"/x\"\n[rpc]\nurl = \"localhost\"\n", ":4:1: rpc.url: must be an http"},
+		{"no socket", "[rpc]\nurls = [\"http://x\"]\n", "signer.socket: is missing"},
+		{"no node", "[signer]\nsocket = \"/x\"\n", "rpc.urls: is missing"},
+		{"node without scheme", "[signer]\nsocket = \"/x\"\n[rpc]\nurls = [\"localhost\"]\n", ":4:1: rpc.urls: must be http"},
 		{"a secret itself", least + "[bags]\napi_key = \"" + canary + "\"\n", ":6:1: bags.api_key: must be a reference"},
 		{"keyring", least + "[bags]\napi_key = \"keyring:bags-api-key\"\n", ":6:1: bags.api_key: mcpd opens no keyring"},
 		{"missing file", least + "[bags]\napi_key = \"file:/nonexistent\"\n", ":6:1: bags.api_key: the file it refers to cannot be used"},
@@ -138,14 +138,14 @@ func TestReferencesResolve(t *testing.T) {
 		t.Error("a credential's name may leave its folder")
 	}
 	got, err := load(write(t, FileName, strings.Replace(least, "http://127.0.0.1:8899", "env:NODE", 1), 0o600), environment)
-	if err != nil || got.RPCURL.Reveal() != "https://rpc.example.test/?k="+canary {
-		t.Errorf("rpc.url as a reference: %v", err)
+	if err != nil || len(got.RPCURLs) != 1 || got.RPCURLs[0].Reveal() != "https://rpc.example.test/?k="+canary {
+		t.Errorf("rpc.urls as a reference: %v", err)
 	}
 }
 
 func TestEnvironmentOverridesEveryKey(t *testing.T) {
 	texts := map[string]string{
-		"signer.socket": "/run/b.sock", "signer.uids": "5, 6", "bags.base_url": "http://b", "bags.api_key": "env:KEY", "rpc.url": "http://c",
+		"signer.socket": "/run/b.sock", "signer.uids": "5, 6", "bags.base_url": "http://b", "bags.api_key": "env:KEY", "rpc.urls": "http://c, http://d",
 		"caps.per_transaction": "0.1 SOL", "caps.per_session": "0.2 SOL", "allow_uncapped_token_swaps": "true",
 		"gate.mint": solana.TokenProgram.String(), "gate.minimum": "3", "log.level": "error",
 	}
@@ -161,7 +161,7 @@ func TestEnvironmentOverridesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Socket != "/run/b.sock" || fmt.Sprint(got.ServerUIDs) != "[5 6]" || got.BagsURL != "http://b" || got.BagsKey.Reveal() != canary || got.RPCURL.Reveal() != "http://c" ||
+	if got.Socket != "/run/b.sock" || fmt.Sprint(got.ServerUIDs) != "[5 6]" || got.BagsURL != "http://b" || got.BagsKey.Reveal() != canary || len(got.RPCURLs) != 2 || got.RPCURLs[0].Reveal() != "http://c" || got.RPCURLs[1].Reveal() != "http://d" ||
 		got.Own.PerTransaction != 100_000_000 || got.Own.PerSession != 200_000_000 || !got.Own.AllowUncappedSwaps || got.Gate.Mint != solana.TokenProgram || got.Level != slog.LevelError {
 		t.Errorf("got %+v", got)
 	}
@@ -181,7 +181,7 @@ func TestEnvironmentOverridesEveryKey(t *testing.T) {
 }
 
 func TestSocketDefaultsToTheRuntimeFolder(t *testing.T) {
-	got, err := load(write(t, FileName, "[rpc]\nurl = \"http://x\"\n", 0o600), []string{"XDG_RUNTIME_DIR=/run/user/7"})
+	got, err := load(write(t, FileName, "[rpc]\nurls = [\"http://x\"]\n", 0o600), []string{"XDG_RUNTIME_DIR=/run/user/7"})
 	if err != nil || got.Socket != "/run/user/7/countersign/agent.sock" {
 		t.Errorf("socket = %q, %v", got.Socket, err)
 	}
@@ -191,7 +191,7 @@ func TestSocketDefaultsToTheRuntimeFolder(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(least))
 	f.Add([]byte("[caps]\nper_session = \"1 SOL\"\n[[x]]\n"))
-	f.Add([]byte("rpc.url = \"http://x\"\nsigner = { socket = \"/x\", uids = [1, 2] }\n[caps]\nper_session = \"\"\n"))
+	f.Add([]byte("rpc.urls = [\"http://x\"]\nsigner = { socket = \"/x\", uids = [1, 2] }\n[caps]\nper_session = \"\"\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		stated, _, err := parse("f", raw)
 		if err != nil {

@@ -21,7 +21,7 @@ type file struct {
 		APIKey  *string `toml:"api_key"`
 	} `toml:"bags"`
 	RPC struct {
-		URL *string `toml:"url"`
+		URLs *[]string `toml:"urls"`
 	} `toml:"rpc"`
 	Caps struct {
 		PerTransaction *string `toml:"per_transaction"`
@@ -44,7 +44,7 @@ var keys = map[string]func(*file, string) error{
 	"signer.uids":                numbers(func(f *file) **[]uint32 { return &f.Signer.UIDs }),
 	"bags.base_url":              text(func(f *file) **string { return &f.Bags.BaseURL }),
 	"bags.api_key":               text(func(f *file) **string { return &f.Bags.APIKey }),
-	"rpc.url":                    text(func(f *file) **string { return &f.RPC.URL }),
+	"rpc.urls":                   texts(func(f *file) **[]string { return &f.RPC.URLs }),
 	"caps.per_transaction":       text(func(f *file) **string { return &f.Caps.PerTransaction }),
 	"caps.per_session":           text(func(f *file) **string { return &f.Caps.PerSession }),
 	"gate.mint":                  text(func(f *file) **string { return &f.Gate.Mint }),
@@ -55,6 +55,17 @@ var keys = map[string]func(*file, string) error{
 func text(field func(*file) **string) func(*file, string) error {
 	return func(f *file, value string) error {
 		*field(f) = &value
+		return nil
+	}
+}
+
+func texts(field func(*file) **[]string) func(*file, string) error {
+	return func(f *file, value string) error {
+		list := make([]string, 0, 1)
+		for each := range strings.SplitSeq(value, ",") {
+			list = append(list, strings.TrimSpace(each))
+		}
+		*field(f) = &list
 		return nil
 	}
 }

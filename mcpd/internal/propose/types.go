@@ -150,6 +150,9 @@ type Receipt struct {
 	// Expected is how many transactions the batch has; where fewer are listed,
 	// the rest was not sent.
 	Expected uint32
+	// Proof shows that the receipt is in the signer's audit log. It is passed on,
+	// never read.
+	Proof string
 }
 
 // Confirmation is what a code is still good for.

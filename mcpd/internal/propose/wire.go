@@ -238,6 +238,9 @@ func (r *reader) changes(wire []*signerv1.AssetChange) []Change {
 	return changes
 }
 
+// longestProof bounds what is passed on: a path of 63 hashes and a checkpoint.
+const longestProof = 4 << 10
+
 func (r *reader) receipt(wire *signerv1.Receipt) Receipt {
 	if wire == nil {
 		r.fail()
@@ -249,6 +252,9 @@ func (r *reader) receipt(wire *signerv1.Receipt) Receipt {
 		CreatedAt: timeOf(wire.GetCreatedAt()), FinishedAt: timeOf(wire.GetFinishedAt()),
 		Network: r.network(wire.GetNetwork()), Rules: r.texts(wire.GetRules()),
 		Expected: wire.GetExpectedTransactions(),
+	}
+	if proof := wire.GetInclusionProof(); len(proof) <= longestProof {
+		receipt.Proof = proof
 	}
 	for _, tx := range wire.GetTransactions() {
 		receipt.Transactions = append(receipt.Transactions, r.transaction(tx))

@@ -247,5 +247,6 @@ var definitionsOf = Properties{
 		"expected_transactions": count,
 		"created_at":            text,
 		"finished_at":           text,
+		"audit_proof":           text,
 	}, "proposal_id", "tool", "outcome", "replayed", "transactions"),
 }

@@ -96,7 +96,7 @@ func (c *console) root() *cobra.Command {
 		return nil
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(c.serveCommand(), c.initCommand(), c.keyCommand(), c.limitsCommand(), c.statusCommand(), c.recipientsCommand(), c.policyCommand(), c.auditCommand())
+	root.AddCommand(c.serveCommand(), c.initCommand(), c.keyCommand(), c.limitsCommand(), c.statusCommand(), c.recipientsCommand(), c.policyCommand(), c.auditCommand(), c.ledgerCommand())
 	asUsage(root)
 	return root
 }

@@ -29,19 +29,30 @@ type outside interface {
 // checkAnchors refuses an audit log that has lost what the ledger remembers of
 // it, or what the key store does: the former may come from the same backup.
 func checkAnchors(ctx context.Context, db *sqlite.Store, kept outside, log *audit.Log) error {
-	seq, hash, err := db.Anchor(ctx)
+	inside, err := ledgerHead(ctx, db)
 	if err != nil {
 		return err
 	}
-	anchors := []audit.Head{{Seq: seq, Hash: hash}}
-	if kept.Outside() {
-		head, err := kept.Head(ctx)
-		if err != nil {
-			return err
-		}
-		anchors = append(anchors, head)
+	heads, err := outsideHeads(ctx, kept)
+	if err != nil {
+		return err
 	}
-	return log.Check(anchors...)
+	return log.Check(append(heads, inside)...)
+}
+
+// ledgerHead is how far the audit log had come as the ledger remembers it.
+func ledgerHead(ctx context.Context, db *sqlite.Store) (audit.Head, error) {
+	seq, hash, err := db.Anchor(ctx)
+	return audit.Head{Seq: seq, Hash: hash}, err
+}
+
+// outsideHeads is the same as the key store remembers it, if it can.
+func outsideHeads(ctx context.Context, kept outside) ([]audit.Head, error) {
+	if !kept.Outside() {
+		return nil, nil
+	}
+	head, err := kept.Head(ctx)
+	return []audit.Head{head}, err
 }
 
 // headKeeper tells the key store, in the background, how far the audit log has

@@ -20,6 +20,7 @@ import (
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/audit"
 	"countersign/signerd/internal/chain"
+	"countersign/signerd/internal/clock"
 	"countersign/signerd/internal/config"
 	"countersign/signerd/internal/custody"
 	"countersign/signerd/internal/flow"
@@ -86,7 +87,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	}
 	f, err := flow.New(ctx, flow.Stages{
 		Chain: nodes, Judge: judge.New(nodes, wallet), Policy: policy.NewLive(rules), Recipients: state.book,
-		Book: approval.NewBook(state.db), Ledger: ledger.New(state.db, wallet, genesis),
+		Book: approval.NewBook(state.db), Ledger: ledger.New(state.db, wallet, genesis).WatchClock(clock.Read),
 		Signer: state.signer, Sender: sender, Audit: state.audit, Anchor: state.db.SetAnchor, Logger: logger,
 	})
 	if err != nil {
@@ -133,7 +134,7 @@ func openState(ctx context.Context, cfg config.Config, logger *slog.Logger) (*st
 	if s.vault, err = custody.Open(vaultOptions(cfg)); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
-	if err := checkAnchors(ctx, s.db, s.vault, s.audit); err != nil {
+	if err := errors.Join(checkAnchors(ctx, s.db, s.vault, s.audit), s.checkClock(ctx)); err != nil {
 		return nil, errors.Join(err, s.db.Close(), s.audit.Close())
 	}
 	if s.signer, err = s.vault.Unlock(ctx, cfg.Key.Name); err != nil {

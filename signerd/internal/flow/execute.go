@@ -41,9 +41,13 @@ func (f *Flow) Execute(ctx context.Context, c Confirmed, tell func(Progress)) (R
 	if err := f.sessions.alive(c.Session, time.Now(), f.Policy()); err != nil {
 		return Receipt{}, err
 	}
-	release, err := f.takeTurn(ctx)
+	release, err := f.turns.take(ctx, proposal.Flow)
 	if err != nil {
 		return Receipt{}, err
+	}
+	if f.work.Err() != nil {
+		release()
+		return Receipt{}, fault.New(fault.SignerUnavailable, "the signer is stopping")
 	}
 	if err := f.nothingInFlight(ctx, proposal.Flow); err != nil {
 		release()
@@ -86,7 +90,7 @@ func replayed(stored *Receipt) Receipt {
 // transaction of this wallet can still land or has landed unseen: a guard's
 // floor would have to leave room for what such a one takes, and if it has taken
 // it already, a program could help itself to as much again. Transfers have no
-// guard. The caller holds the wallet's turn.
+// guard. The caller has the wallet's turn, alone.
 func (f *Flow) nothingInFlight(ctx context.Context, flow effects.Flow) error {
 	if flow == effects.Transfer {
 		return nil
@@ -111,8 +115,10 @@ func (f *Flow) runDetached(ctx context.Context, c Confirmed, grant approval.Gran
 	// never blocks the work.
 	progress := make(chan Progress, batchLimit*8)
 	done := make(chan Receipt, 1)
+	end := f.turns.begin(grant.Proposal().ID)
 	f.running.Go(func() {
 		defer release()
+		defer end()
 		run := &execution{flow: f, confirmed: c, grant: grant, progress: progress}
 		done <- run.run(f.work)
 	})

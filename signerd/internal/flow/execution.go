@@ -169,9 +169,7 @@ func (e *execution) reserve(ctx context.Context, i int, judged judge.Judged) (le
 	about := e.about()
 	about.digest = judged.Tx().Digest()
 	data := map[string]string{reservationField: reservation.ID(), "position": strconv.Itoa(i), "last_valid_block_height": strconv.FormatUint(lastValid, 10)}
-	for mint, units := range judged.Charge() {
-		data["charge "+assetName(mint)] = units.String()
-	}
+	e.flow.tellHold(data, judged)
 	err = e.flow.record(ctx, kindReserved, about, data)
 	if err == nil {
 		err = e.flow.anchor(ctx)

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/audit"
@@ -38,8 +37,6 @@ const (
 	executionTime = 4 * time.Minute
 	// settleInterval is how often unresolved transactions are looked up.
 	settleInterval = 5 * time.Second
-	// busyWait is how long a confirmation waits for the one before it.
-	busyWait = 20 * time.Second
 )
 
 // Stages are the parts that a Flow puts in order.
@@ -68,21 +65,19 @@ type Recipients interface {
 type Flow struct {
 	// stages are for this package alone: no caller has a way to the key.
 	stages Stages
-	// turn holds one token: transactions of one wallet run one at a time, so
-	// that a guard's floor knows what else is under way.
-	turn chan struct{}
+	turns  *turns
 	// work is cancelled by Close; executions outlive their callers, not it.
 	work     context.Context
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 	started  time.Time
 	sessions sessionSet
-	// untold are transactions with a proven outcome whose receipt lacks the
-	// chain's account of them. Only recover and the settling passes touch it.
-	untold []untold
+	untold   backlog
+	// resolving is held while the outcome of an earlier transaction is looked for.
+	resolving sync.Mutex
 	// lowered is the last height at which an unresolved transaction can land, by
-	// reservation, as far as it is known better than in the ledger. Whoever has
-	// the wallet's turn uses it.
+	// reservation, as far as it is known better than in the ledger. resolving
+	// guards it.
 	lowered map[string]uint64
 	// unresolved is what the last settling pass left open.
 	unresolved atomic.Uint32
@@ -104,8 +99,7 @@ func New(ctx context.Context, stages Stages) (*Flow, error) {
 		return nil, err
 	}
 	work, stop := context.WithCancel(ctx)
-	f := &Flow{stages: stages, turn: make(chan struct{}, 1), work: work, stop: stop, started: now, lowered: make(map[string]uint64)}
-	f.turn <- struct{}{}
+	f := &Flow{stages: stages, turns: newTurns(), work: work, stop: stop, started: now, lowered: make(map[string]uint64)}
 	if err := f.recover(work); err != nil {
 		stop()
 		return nil, err
@@ -141,20 +135,4 @@ func (f *Flow) Unresolved() uint32 { return f.unresolved.Load() }
 func (f *Flow) pinned(ctx context.Context) error {
 	_, genesis := f.Policy().Network()
 	return f.stages.Chain.CheckGenesis(ctx, genesis)
-}
-
-// takeTurn waits for the wallet to be free.
-func (f *Flow) takeTurn(ctx context.Context) (release func(), err error) {
-	wait := time.NewTimer(busyWait)
-	defer wait.Stop()
-	select {
-	case <-f.turn:
-		return func() { f.turn <- struct{}{} }, nil
-	case <-wait.C:
-		return nil, fault.New(fault.WalletBusy, "another transaction of this wallet is still under way")
-	case <-ctx.Done():
-		return nil, fault.New(fault.WalletBusy, "the caller left before the wallet was free").Because(ctx.Err())
-	case <-f.work.Done():
-		return nil, fault.New(fault.SignerUnavailable, "the signer is stopping")
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 		return Verdict{Earlier: receipt}, err
 	}
 	about.proposal = verdict.Proposal.ID
-	return verdict, f.recordDecision(ctx, about, verdict)
+	return verdict, f.recordDecision(ctx, about, p.Key, verdict)
 }
 
 // repeatTime is how long an action that nobody is asked to confirm is taken for
@@ -103,7 +104,7 @@ const repeatTime = 10 * time.Minute
 // fee may be tried again.
 func (p Proposed) key() approval.ActionKey {
 	if p.Key != "" {
-		return approval.ActionKey{Name: "given " + p.Key}
+		return GivenKey(p.Key)
 	}
 	return approval.ActionKey{Name: "derived " + p.Session + " " + hex.EncodeToString(p.Fingerprint[:]), For: repeatTime, Again: tookNothing}
 }
@@ -261,8 +262,9 @@ func (f *Flow) decide(ctx context.Context, p Proposed, rules *policy.Policy, bat
 	return verdict, draft, err
 }
 
-func (f *Flow) recordDecision(ctx context.Context, about subject, v Verdict) error {
-	data := map[string]string{"tier": v.Tier.String(), "rules": strings.Join(v.Rules, " ")}
+func (f *Flow) recordDecision(ctx context.Context, about subject, key string, v Verdict) error {
+	data := identity(v, key)
+	maps.Copy(data, map[string]string{"tier": v.Tier.String(), "rules": strings.Join(v.Rules, " ")})
 	if v.Refused != nil {
 		data["refused"], data["why"] = string(v.Refused.Code), reason(v.Refused)
 	}
@@ -270,7 +272,7 @@ func (f *Flow) recordDecision(ctx context.Context, about subject, v Verdict) err
 		data["class"] = v.Effects[0].Class().String()
 	}
 	for mint, units := range v.Charge {
-		data["charge "+assetName(mint)] = units.String()
+		data[PrefixCharge+assetName(mint)] = units.String()
 	}
 	return f.record(ctx, kindDecided, about, data)
 }

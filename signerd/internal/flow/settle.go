@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -160,7 +161,7 @@ func (f *Flow) rebuildReceipt(ctx context.Context, proposal approval.Proposal) (
 		// Of what was proven before the stop the ledger has the outcome, and
 		// only the chain can tell the rest.
 		if entry.Outcome == submit.Landed || entry.Outcome == submit.LandedFailed {
-			f.untold = append(f.untold, untold{entry, untoldPasses})
+			f.untold.add(entry, untoldPasses)
 		}
 		receipt.Transactions = append(receipt.Transactions, TransactionReceipt{
 			ReservationID: entry.ReservationID, Signature: entry.Signature, Outcome: outcomeOf(entry.Outcome),
@@ -185,43 +186,33 @@ func (f *Flow) settleUntilClosed() {
 	}
 }
 
-// settlePass tries each unresolved transaction once. It takes the wallet's
-// turn, so that it never looks at one that an execution is still sending.
+// settlePass tries each unresolved transaction once, but for those that an
+// execution is still sending.
 func (f *Flow) settlePass(ctx context.Context) {
-	select {
-	case <-f.turn:
-		defer func() { f.turn <- struct{}{} }()
-	case <-ctx.Done():
-		return
-	default:
-		return // An execution is under way; the next pass will come.
-	}
 	pending, err := f.stages.Ledger.Unresolved(ctx)
 	if err != nil {
 		f.complain(ctx, "unresolved transactions cannot be listed", err)
 		return
 	}
+	pending = slices.DeleteFunc(pending, func(p ledger.Pending) bool { return f.turns.runs(p.ProposalID) })
 	f.unresolved.Store(count32(len(pending)))
 	for _, p := range pending {
 		if p.Signed && ctx.Err() == nil {
 			f.resolve(ctx, p)
 		}
 	}
-	if len(f.untold) == 0 || ctx.Err() != nil {
-		return
-	}
-	// One a pass: whoever wants to trade waits for the turn meanwhile.
-	first := f.untold[0]
-	f.untold = f.untold[1:]
-	if first.passes--; !f.resolve(ctx, first.Pending) && first.passes > 0 {
-		f.untold = append(f.untold, first)
-	}
+	f.tellOne(ctx)
 }
 
 // resolve looks for the outcome of one transaction, writes down what is
 // proven, and reports whether there is nothing left to do. The receipt is
 // first: once the ledger has the outcome, nobody looks for it again.
 func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
+	f.resolving.Lock()
+	defer f.resolving.Unlock()
+	if p.Outcome == submit.Unknown && f.settled(ctx, p) {
+		return true
+	}
 	if err := f.pinned(ctx); err != nil {
 		return false // Another network's silence would prove nothing.
 	}
@@ -256,7 +247,7 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 // expiry would never be proven. But its blockhash was valid when it was signed,
 // so from any later moment on it lives for one lifetime at most, counted on nodes
 // that may all be as far behind as they are allowed to be; the lowest such height
-// that was seen counts. Only resolve uses it, which has the wallet's turn.
+// that was seen counts. The caller holds resolving.
 func (f *Flow) lastValid(ctx context.Context, p ledger.Pending) uint64 {
 	known, ok := f.lowered[p.ReservationID]
 	if !ok {
@@ -269,32 +260,12 @@ func (f *Flow) lastValid(ctx context.Context, p ledger.Pending) uint64 {
 	return known
 }
 
-// untold is a transaction that landed, and of which too few nodes have told what
-// it did.
-type untold struct {
-	ledger.Pending
-	// passes is how many more settling passes ask for it.
-	passes int
-}
-
-// untoldPasses are about five minutes of passes: a node that has not told by
-// then keeps no transactions.
-const untoldPasses = 60
-
-// tellLater has the settling passes look for the chain's account of a
-// transaction that landed and that too few nodes told of. The caller has the
-// wallet's turn.
-func (f *Flow) tellLater(proposalID, reservationID string) {
-	entries, err := f.stages.Ledger.OfProposal(f.work, proposalID)
-	if err != nil {
-		f.complain(f.work, "what a transaction changed is not told yet", err, aboutReservation(reservationID))
-		return
-	}
-	for _, entry := range entries {
-		if entry.ReservationID == reservationID {
-			f.untold = append(f.untold, untold{entry, untoldPasses})
-		}
-	}
+// settled reports that an outcome has been written down since p was read.
+func (f *Flow) settled(ctx context.Context, p ledger.Pending) bool {
+	known, err := f.stages.Ledger.Knows(ctx, p.ProposalID, func(now ledger.Pending) bool {
+		return now.ReservationID == p.ReservationID && now.Outcome != submit.Unknown
+	})
+	return err == nil && known
 }
 
 // retell writes a proven outcome into the stored receipt.

@@ -93,7 +93,7 @@ func (j *Judge) Judge(ctx context.Context, raw []byte, r Request) (Judged, error
 		return Judged{}, err
 	}
 	if draft := views[0].draft; !draft.NeedsGuard() && !draft.HasGuard() {
-		return j.finish(ctx, tx, views, r, false)
+		return j.unguarded(ctx, tx, views, r)
 	}
 	views, holdings, err := j.holdings(ctx, tx, views, r)
 	if err != nil {
@@ -107,6 +107,29 @@ func (j *Judge) Judge(ctx context.Context, raw []byte, r Request) (Judged, error
 		return Judged{}, guardInWords(err, views[0].draft)
 	}
 	return judged, nil
+}
+
+// overtakings bounds how often a transaction is compared anew because the
+// accounts that it is about have changed meanwhile.
+const overtakings = 4
+
+// unguarded finishes a transaction that has no guard. Between the reading of its
+// accounts and the simulation another transfer of the wallet may land, and it
+// looks as if this one took that too: where the accounts have changed, both are
+// done once more.
+func (j *Judge) unguarded(ctx context.Context, tx decode.Tx, views []view, r Request) (Judged, error) {
+	for range overtakings {
+		judged, err := j.finish(ctx, tx, views, r, false)
+		if !fault.Is(err, fault.OutsideBounds) {
+			return judged, err
+		}
+		again, readErr := j.views(ctx, tx, r)
+		if readErr != nil || sameState(views, again) {
+			return Judged{}, err
+		}
+		views = again
+	}
+	return j.finish(ctx, tx, views, r, false)
 }
 
 // checkPins holds every pinned program that the transaction could call against

@@ -1,8 +1,11 @@
 package judge
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"countersign/shared/fault"
 	"countersign/shared/gather"
@@ -80,6 +83,15 @@ func (j *Judge) views(ctx context.Context, tx decode.Tx, r Request) ([]view, err
 		}
 		v.draft, err = effects.Read(tx, r.Flow, r.Bounds, v.state, r.Known)
 		return v, err
+	})
+}
+
+// sameState reports that two readings show the same accounts at every node.
+func sameState(x, y []view) bool {
+	return slices.EqualFunc(x, y, func(x, y view) bool {
+		return maps.EqualFunc(x.state.Before, y.state.Before, func(x, y chain.Account) bool {
+			return x.Lamports == y.Lamports && x.Owner == y.Owner && x.Executable == y.Executable && bytes.Equal(x.Data, y.Data)
+		})
 	})
 }
 

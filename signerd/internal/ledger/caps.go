@@ -8,6 +8,7 @@ import (
 	"countersign/shared/amount"
 	"countersign/shared/fault"
 	"countersign/shared/solana"
+	"countersign/signerd/internal/clock"
 	"countersign/signerd/internal/policy"
 )
 
@@ -34,21 +35,54 @@ func capsOf(p *policy.Policy) caps {
 // servers correct clocks by less.
 const clockSlack = 2 * time.Second
 
-// checkClock refuses to count windows by a clock that stands before what was
-// recorded: an old event would leave the window too early, or a new one would
-// be counted as old.
-func checkClock(newest, now time.Time) error {
-	if newest.Sub(now) > clockSlack {
-		return fault.New(fault.StateLocked,
-			"this computer's clock stands at %s, before the ledger's newest entry of %s; nothing is signed until the clock is right",
-			now.UTC().Format(time.RFC3339), newest.UTC().Format(time.RFC3339))
+const (
+	// mostStep is by how much the clock may be set, in either direction, within
+	// a day: time servers correct a clock that goes wrong by less.
+	mostStep = time.Minute
+	// leeway is by how much windows are longer than their names say, so that what
+	// mostStep lets pass never makes a spend leave one early: an entry may be
+	// stamped when the clock is back by it, and read when it is ahead by it, on
+	// both sides of a new comparison.
+	leeway = 4 * mostStep
+)
+
+// CheckTime refuses to go by a clock that stands before what was recorded: an
+// old event would leave its window too early, or a new one would be counted as
+// old.
+func CheckTime(recorded, now time.Time) error {
+	if recorded.Sub(now) <= clockSlack {
+		return nil
 	}
-	return nil
+	return fault.New(fault.StateLocked,
+		"this computer's clock stands at %s, before the newest entry of %s; nothing is signed until the clock is right. %s",
+		now.UTC().Format(time.RFC3339), recorded.UTC().Format(time.RFC3339), acceptClock)
+}
+
+// acceptClock is how to go on where the clock is right after all.
+const acceptClock = "If it is right now, stop signerd and run: signerd ledger accept-clock"
+
+// checkClock refuses to count windows by a clock that stands before the newest
+// event, or that was set while the system ran: what is a day old by such a clock
+// may be an hour old.
+func checkClock(totals Totals, reading clock.Reading, now time.Time) error {
+	if err := CheckTime(totals.Newest, now); err != nil {
+		return err
+	}
+	step, sameRun := totals.Clock.Step(reading)
+	if !sameRun || step.Abs() <= mostStep {
+		return nil
+	}
+	direction := "ahead"
+	if step < 0 {
+		direction = "back"
+	}
+	return fault.New(fault.StateLocked, "this computer's clock was set %s by %s while it ran, and no limit can be counted by it; nothing is signed until it is set right. %s",
+		direction, step.Abs().Round(time.Second), acceptClock)
 }
 
 // admit decides, alone with the totals, whether an entry still fits.
 func (c caps) admit(entry Entry, totals Totals, now time.Time) error {
-	if err := checkClock(totals.Newest, now); err != nil {
+	if err := checkClock(totals, entry.Clock, now); err != nil {
 		return err
 	}
 	if totals.Held {

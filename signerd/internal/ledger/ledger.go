@@ -21,6 +21,7 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
+	"countersign/signerd/internal/clock"
 	"countersign/signerd/internal/decode"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
@@ -62,11 +63,29 @@ func (o Outcome) spent() bool { return o == Landed || o == LandedFailed }
 type Ledger struct {
 	store Store
 	scope string
+	// read is nil where nothing but the time that callers give is known.
+	read func() (clock.Reading, error)
 }
 
 // New makes the ledger of a wallet on the network with the genesis hash.
 func New(store Store, wallet solana.PublicKey, genesis solana.Hash) *Ledger {
 	return &Ledger{store: store, scope: genesis.String() + "/" + wallet.String()}
+}
+
+// WatchClock is the same ledger, which refuses to count by a clock that was set.
+func (l *Ledger) WatchClock(read func() (clock.Reading, error)) *Ledger {
+	return &Ledger{store: l.store, scope: l.scope, read: read}
+}
+
+func (l *Ledger) reading() (clock.Reading, error) {
+	if l.read == nil {
+		return clock.Reading{}, nil
+	}
+	reading, err := l.read()
+	if err != nil {
+		return reading, fault.New(fault.StateLocked, "this computer's clock cannot be watched, so nothing is signed").Because(err)
+	}
+	return reading, nil
 }
 
 // Reservation is a durable hold for one transaction. Only Reserve makes one.
@@ -98,7 +117,7 @@ func (l *Ledger) Reserve(ctx context.Context, g approval.Grant, j judge.Judged, 
 	if !g.Stamped() || !j.Stamped() || !j.Tx().Stamped() {
 		return Reservation{}, errors.New("ledger: a reservation needs a grant and a judged transaction")
 	}
-	payments, err := paid(j.Effects().Payments())
+	payments, err := Paid(j.Effects().Payments())
 	if err != nil {
 		return Reservation{}, err
 	}
@@ -113,8 +132,8 @@ func (l *Ledger) Reserve(ctx context.Context, g approval.Grant, j judge.Judged, 
 	return Reservation{id: id, tx: j.Tx(), grant: g, stamped: true}, nil
 }
 
-// paid adds up what each recipient gets of each asset.
-func paid(payments []effects.Payment) (map[policy.Destination]amount.Units, error) {
+// Paid adds up what each recipient gets of each asset.
+func Paid(payments []effects.Payment) (map[policy.Destination]amount.Units, error) {
 	total := make(map[policy.Destination]amount.Units)
 	for _, payment := range payments {
 		to := policy.Destination{Recipient: payment.Recipient, Mint: payment.Mint}
@@ -131,10 +150,21 @@ func (l *Ledger) reserve(ctx context.Context, entry Entry, limits caps, now time
 	entry.ID, entry.Scope, entry.ReservedAt = "r_"+strings.ToLower(rand.Text()), l.scope, now.UTC()
 	window := l.window(entry.Session, now)
 	window.ProposalID, window.Position = entry.ProposalID, entry.Position
-	err := l.store.Reserve(ctx, entry, window, func(totals Totals) error {
+	var err error
+	if entry.Clock, err = l.reading(); err != nil {
+		return "", err
+	}
+	err = l.store.Reserve(ctx, entry, window, func(totals Totals) error {
 		return limits.admit(entry, totals, now)
 	})
 	return entry.ID, err
+}
+
+// Restore puts back a reservation that the audit log tells of. It asks no cap:
+// what was admitted once counts.
+func (l *Ledger) Restore(ctx context.Context, entry Entry) error {
+	entry.Scope = l.scope
+	return l.store.Reserve(ctx, entry, Window{Scope: l.scope}, func(Totals) error { return nil })
 }
 
 const (
@@ -145,7 +175,7 @@ const (
 // window asks for what counts at now. The clock may have stepped back by a
 // little; what lies ahead of it counts in any case.
 func (l *Ledger) window(session string, now time.Time) Window {
-	return Window{Scope: l.scope, Session: session, DaySince: now.Add(-day), HourSince: now.Add(-hour)}
+	return Window{Scope: l.scope, Session: session, DaySince: now.Add(-day - leeway), HourSince: now.Add(-hour - leeway)}
 }
 
 // RecordSigned stores the signed bytes before they can be sent. Storing the
@@ -185,6 +215,11 @@ func (l *Ledger) Settle(ctx context.Context, reservationID string, s Settlement)
 	if s.Outcome == Unknown {
 		return nil
 	}
+	// What the chain has decided is written down by whatever clock there is.
+	reading, err := l.reading()
+	if err != nil {
+		reading = clock.Reading{}
+	}
 	return l.store.Change(ctx, reservationID, func(e *Entry) error {
 		switch {
 		case e.Scope != l.scope:
@@ -194,7 +229,7 @@ func (l *Ledger) Settle(ctx context.Context, reservationID string, s Settlement)
 		case e.Outcome != Unknown && (e.Outcome.spent() || !s.Outcome.spent()):
 			return fmt.Errorf("%w: %s, not %s", ErrSettled, e.Outcome, s.Outcome)
 		}
-		e.Outcome, e.SettledAt = s.Outcome, s.At.UTC()
+		e.Outcome, e.SettledAt, e.Clock = s.Outcome, s.At.UTC(), reading
 		e.Charged = nil
 		if s.Outcome.spent() {
 			e.Charged = maps.Clone(s.Charged)
@@ -208,11 +243,15 @@ func (l *Ledger) Settle(ctx context.Context, reservationID string, s Settlement)
 
 // Usage is what stands against the caps at now.
 func (l *Ledger) Usage(ctx context.Context, session string, now time.Time) (policy.Usage, error) {
+	reading, err := l.reading()
+	if err != nil {
+		return policy.Usage{}, err
+	}
 	totals, err := l.store.Totals(ctx, l.window(session, now))
 	if err != nil {
 		return policy.Usage{}, err
 	}
-	if err := checkClock(totals.Newest, now); err != nil {
+	if err := checkClock(totals, reading, now); err != nil {
 		return policy.Usage{}, err
 	}
 	return policy.Usage{

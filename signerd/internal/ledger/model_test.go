@@ -17,8 +17,9 @@ import (
 	"countersign/signerd/internal/ledger/sqlite"
 )
 
-// bucket is the most by which the store may count too long.
-const bucket = 15 * time.Minute
+// bucket is the most by which a window may be too long: the store's buckets, and
+// what the ledger allows for a clock that goes wrong.
+const bucket = 15*time.Minute + 4*time.Minute
 
 // modelTx is what the model knows of one transaction.
 type modelTx struct {

@@ -7,6 +7,7 @@ import (
 
 	"countersign/shared/amount"
 	"countersign/shared/solana"
+	"countersign/signerd/internal/clock"
 	"countersign/signerd/internal/policy"
 )
 
@@ -18,7 +19,8 @@ type Store interface {
 	Reserve(ctx context.Context, entry Entry, window Window, check func(Totals) error) error
 	// Change lets change edit the mutable fields of one entry, alone with it.
 	// An error of change leaves the entry as it was. A charge that change adds
-	// counts from its SettledAt, or from the newest event if that is later.
+	// counts from its SettledAt, or from the newest event if that is later; where
+	// the clock was set, from the time that it should show.
 	Change(ctx context.Context, id string, change func(*Entry) error) error
 	// Entries reads entries, oldest first.
 	Entries(ctx context.Context, query Query) ([]Entry, error)
@@ -53,10 +55,13 @@ type Entry struct {
 	// Charged is what the proven outcome took.
 	Charged   map[solana.PublicKey]amount.Units
 	SettledAt time.Time
+	// Clock is the reading at a reservation or a settlement. It is not read back.
+	Clock clock.Reading
 }
 
-// Signed reports whether signed bytes are stored.
-func (e Entry) Signed() bool { return len(e.Raw) > 0 }
+// Signed reports whether there may be signed bytes: they are stored, or, in a
+// ledger made anew from the audit log, their signature is.
+func (e Entry) Signed() bool { return len(e.Raw) > 0 || !e.Signature.IsZero() }
 
 // Query selects entries.
 type Query struct {
@@ -94,6 +99,8 @@ type Totals struct {
 	Transactions int
 	// Newest is the time of the newest event of any kind.
 	Newest time.Time
+	// Clock is the reading that the clock is compared with.
+	Clock clock.Reading
 	// Held reports an entry at the window's place that is unresolved or spent.
 	Held bool
 }

@@ -44,7 +44,7 @@ func feeConfig() []byte {
 	for _, at := range []int{72, 90} {
 		value[at+8+7-7] = 0
 		copy(value[at+8:], []byte{0, 0, 0, 0, 1, 0, 0, 0}) // the most
-		value[at+16] = 100                                  // 1 %
+		value[at+16] = 100                                 // 1 %
 	}
 	return value
 }
@@ -139,7 +139,9 @@ type liar struct {
 	told     []string
 }
 
-func (l *liar) note(format string, args ...any) { l.told = append(l.told, fmt.Sprintf(format, args...)) }
+func (l *liar) note(format string, args ...any) {
+	l.told = append(l.told, fmt.Sprintf(format, args...))
+}
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 

@@ -31,6 +31,9 @@ func (s *Store) Reserve(ctx context.Context, entry ledger.Entry, window ledger.W
 		if err := insertEntry(tx, entry); err != nil {
 			return err
 		}
+		if err := renewClock(tx, totals.Clock, entry.Clock); err != nil {
+			return err
+		}
 		return setNewest(tx, entry.ReservedAt)
 	})
 }
@@ -71,7 +74,7 @@ func (s *Store) Change(ctx context.Context, id string, change func(*ledger.Entry
 			}
 		}
 		var signature any
-		if entry.Signed() {
+		if !entry.Signature.IsZero() {
 			signature = entry.Signature[:]
 		}
 		return tx.exec(`UPDATE entry SET raw = ?, signature = ?, outcome = ?, settled_at = ? WHERE seq = ?`,
@@ -85,6 +88,13 @@ func settle(tx *session, seq int64, entry *ledger.Entry) error {
 	newest, err := readNewest(tx)
 	if err != nil {
 		return err
+	}
+	started, err := readClock(tx)
+	if err != nil {
+		return err
+	}
+	if _, set := started.Step(entry.Clock); set {
+		entry.SettledAt = started.Right(entry.Clock).UTC()
 	}
 	entry.SettledAt = latest(entry.SettledAt, newest)
 	for mint, charged := range entry.Charged {

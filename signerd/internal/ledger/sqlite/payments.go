@@ -59,20 +59,24 @@ func addPaid(tx *session, e ledger.Entry) error {
 	}
 	bucket := bucketOf(e.SettledAt)
 	for _, to := range slices.SortedFunc(maps.Keys(e.Payments), policy.Destination.Compare) {
-		var before amount.Units
-		if err := tx.each(func(rows *sql.Rows) (err error) {
-			_, before, err = scanPayment(rows)
-			return err
-		}, `SELECT recipient, mint, amount FROM paid_day WHERE scope = ? AND bucket = ? AND recipient = ? AND mint = ?`,
-			e.Scope, bucket, to.Recipient[:], to.Mint[:]); err != nil {
-			return err
-		}
-		if err := tx.exec(`INSERT OR REPLACE INTO paid_day (scope, bucket, recipient, mint, amount) VALUES (?, ?, ?, ?, ?)`,
-			e.Scope, bucket, to.Recipient[:], to.Mint[:], u64(uint64(add(before, e.Payments[to])))); err != nil {
+		if err := addPaidDay(tx, sumKey{e.Scope, bucket, to.Recipient, to.Mint}, e.Payments[to]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func addPaidDay(tx *session, at sumKey, units amount.Units) error {
+	var before amount.Units
+	if err := tx.each(func(rows *sql.Rows) (err error) {
+		_, before, err = scanPayment(rows)
+		return err
+	}, `SELECT recipient, mint, amount FROM paid_day WHERE scope = ? AND bucket = ? AND recipient = ? AND mint = ?`,
+		at.scope, at.bucket, at.recipient[:], at.mint[:]); err != nil {
+		return err
+	}
+	return tx.exec(`INSERT OR REPLACE INTO paid_day (scope, bucket, recipient, mint, amount) VALUES (?, ?, ?, ?, ?)`,
+		at.scope, at.bucket, at.recipient[:], at.mint[:], u64(uint64(add(before, units))))
 }
 
 // readPaid reads what each recipient was paid in the window, and may be paid by
@@ -93,7 +97,7 @@ func readPaid(tx *session, window ledger.Window, totals ledger.Totals) error {
 		held.Reserved = add(held.Reserved, units)
 		totals.Destination[to] = held
 		return err
-	}, `SELECT payment.recipient, payment.mint, payment.amount FROM entry JOIN payment ON payment.entry = entry.seq
+	}, `SELECT payment.recipient, payment.mint, payment.amount FROM entry INDEXED BY entry_unresolved JOIN payment ON payment.entry = entry.seq
 		WHERE entry.scope = ? AND entry.outcome = 0`, window.Scope)
 }
 

@@ -119,13 +119,14 @@ var migrations = []string{
 		key      TEXT PRIMARY KEY,
 		proposal TEXT NOT NULL
 	) WITHOUT ROWID;`,
+	clockTable,
 }
 
 // Store is an open database file. It is safe for concurrent use.
 type Store struct {
 	db     *sql.DB
 	lock   *lockfile.Lock
-	writer *writer
+	writer doer
 	once   sync.Once
 	err    error
 }
@@ -173,10 +174,11 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := store.bringForward(ctx); err != nil {
 		return nil, errors.Join(err, store.disconnect())
 	}
-	store.writer, err = startWriter(store.db)
+	writer, err := startWriter(store.db)
 	if err != nil {
 		return nil, errors.Join(err, store.disconnect())
 	}
+	store.writer = writer
 	if err := store.checkSums(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

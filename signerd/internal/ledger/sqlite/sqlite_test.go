@@ -226,6 +226,49 @@ func TestRefuseSecondOpener(t *testing.T) {
 	}
 }
 
+// TestLockWhenFileIsDamagedInUse: what cannot be read any more ends the ledger's
+// life, not one call.
+func TestLockWhenFileIsDamagedInUse(t *testing.T) {
+	store, path := create(t)
+	for _, id := range []string{"p1", "p2", "p3"} { // More than SQLite keeps in memory.
+		proposal := approval.Proposal{ID: id, Arguments: strings.Repeat("x", 4<<20)}
+		if err := store.InsertProposal(t.Context(), approval.Record{Proposal: proposal}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = again.Close() }()
+	if err := os.Truncate(path, 4096); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		_, err := again.FindProposal(t.Context(), approval.Key{ID: fmt.Sprint("p", i%3+1)})
+		if i == 3 && !fault.Is(err, fault.StateLocked) {
+			t.Errorf("after it could not be read: %v", err)
+		}
+	}
+	if err := again.Reserve(t.Context(), entry(1), ledger.Window{}, admitAll); !fault.Is(err, fault.StateLocked) {
+		t.Errorf("reserve: %v, want a StateLocked fault", err)
+	}
+}
+
+// TestCloseLeavesOneFile: a copy of the file alone is a whole backup.
+func TestCloseLeavesOneFile(t *testing.T) {
+	store, path := create(t)
+	if err := errors.Join(store.Reserve(t.Context(), entry(1), ledger.Window{}, admitAll), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + "-wal"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the -wal file is still there: %v", err)
+	}
+}
+
 func TestUndoFailedJobAlone(t *testing.T) {
 	store, _ := create(t)
 	boom := errors.New("boom")

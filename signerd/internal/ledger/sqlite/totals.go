@@ -76,11 +76,15 @@ func readTotals(tx *session, window ledger.Window) (ledger.Totals, error) {
 		return totals, err
 	}
 	var err error
-	totals.Newest, err = readNewest(tx)
+	if totals.Newest, err = readNewest(tx); err != nil {
+		return totals, err
+	}
+	totals.Clock, err = readClock(tx)
 	return totals, err
 }
 
-// readReserved adds what has no proven outcome, however old it is.
+// readReserved adds what has no proven outcome, however old it is. Its index is
+// named: SQLite, left to choose, reads the whole history.
 func readReserved(tx *session, window ledger.Window, totals ledger.Totals) error {
 	return tx.each(func(rows *sql.Rows) error {
 		var session string
@@ -105,19 +109,13 @@ func readReserved(tx *session, window ledger.Window, totals ledger.Totals) error
 			totals.Session[mint] = held
 		}
 		return nil
-	}, `SELECT entry.session, charge.mint, charge.held FROM entry JOIN charge ON charge.entry = entry.seq
+	}, `SELECT entry.session, charge.mint, charge.held FROM entry INDEXED BY entry_unresolved JOIN charge ON charge.entry = entry.seq
 		WHERE entry.scope = ? AND entry.outcome = 0`, window.Scope)
 }
 
 // addSpent adds to the running sums.
 func addSpent(tx *session, e ledger.Entry, mint solana.PublicKey, units amount.Units) error {
-	day, err := readAmount(tx, `SELECT mint, amount FROM spent_day WHERE scope = ? AND bucket = ? AND mint = ?`,
-		e.Scope, bucketOf(e.SettledAt), mint[:])
-	if err != nil {
-		return err
-	}
-	if err := tx.exec(`INSERT OR REPLACE INTO spent_day (scope, bucket, mint, amount) VALUES (?, ?, ?, ?)`,
-		e.Scope, bucketOf(e.SettledAt), mint[:], u64(uint64(add(day, units)))); err != nil {
+	if err := addSpentDay(tx, sumKey{scope: e.Scope, bucket: bucketOf(e.SettledAt), mint: mint}, units); err != nil {
 		return err
 	}
 	session, err := readAmount(tx, `SELECT mint, amount FROM spent_session WHERE scope = ? AND session = ? AND mint = ?`,
@@ -127,6 +125,16 @@ func addSpent(tx *session, e ledger.Entry, mint solana.PublicKey, units amount.U
 	}
 	return tx.exec(`INSERT OR REPLACE INTO spent_session (scope, session, mint, amount) VALUES (?, ?, ?, ?)`,
 		e.Scope, e.Session, mint[:], u64(uint64(add(session, units))))
+}
+
+func addSpentDay(tx *session, at sumKey, units amount.Units) error {
+	day, err := readAmount(tx, `SELECT mint, amount FROM spent_day WHERE scope = ? AND bucket = ? AND mint = ?`,
+		at.scope, at.bucket, at.mint[:])
+	if err != nil {
+		return err
+	}
+	return tx.exec(`INSERT OR REPLACE INTO spent_day (scope, bucket, mint, amount) VALUES (?, ?, ?, ?)`,
+		at.scope, at.bucket, at.mint[:], u64(uint64(add(day, units))))
 }
 
 func readAmount(tx *session, query string, args ...any) (amount.Units, error) {

@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // mostTogether bounds how many jobs share a commit, and so how long the first
@@ -16,6 +19,25 @@ type job struct {
 	ctx  context.Context // a message between two goroutines, gone when answered
 	run  func(*session) error
 	done chan error
+}
+
+// doer runs jobs: each in a transaction, or all in one.
+type doer interface {
+	do(ctx context.Context, run func(*session) error) error
+	stop() error
+}
+
+// together runs jobs inside the transaction of another.
+type together struct{ tx *session }
+
+func (t together) do(_ context.Context, run func(*session) error) error { return run(t.tx) }
+
+func (together) stop() error { return errors.New("a transaction is not closed by those who share it") }
+
+// Together gives work a store whose methods all belong to one transaction: what
+// they do is on the disk when Together returns, or has not happened.
+func (s *Store) Together(ctx context.Context, work func(*Store) error) error {
+	return s.writer.do(ctx, func(tx *session) error { return work(&Store{writer: together{tx}}) })
 }
 
 // writer is the one goroutine that uses the connection.
@@ -57,7 +79,13 @@ func (w *writer) do(ctx context.Context, run func(*session) error) error {
 func (w *writer) stop() error {
 	close(w.quit)
 	<-w.ended
-	return w.session.connection.Close()
+	// With a statement left open SQLite would not close the file, and leave what
+	// was written last in the -wal file.
+	var errs error
+	for _, prepared := range w.session.statements {
+		errs = errors.Join(errs, prepared.Close())
+	}
+	return errors.Join(errs, w.session.connection.Close())
 }
 
 func (w *writer) loop() {
@@ -113,6 +141,9 @@ func (w *writer) commit(batch []job, answers []error) error {
 			return w.abandon(err)
 		}
 		answers[i] = j.run(w.session)
+		if failsForAll(answers[i]) {
+			return w.abandon(answers[i])
+		}
 		if answers[i] != nil {
 			if err := w.session.exec("ROLLBACK TO job"); err != nil {
 				return w.abandon(err)
@@ -128,12 +159,26 @@ func (w *writer) commit(batch []job, answers []error) error {
 	return nil
 }
 
+// failsForAll recognises what is wrong with the file or its disk, and not with
+// one job.
+func failsForAll(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	switch failure.Code() & 0xff { // The primary code.
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY:
+		return true
+	}
+	return false
+}
+
 func (w *writer) abandon(cause error) error {
 	return unwritable(errors.Join(cause, w.session.exec("ROLLBACK")))
 }
 
 func unwritable(cause error) error {
-	return locked("the ledger cannot be written; look at the disk, then restart signerd", cause)
+	return locked("the ledger cannot be read or written; look at the disk, then restart signerd", cause)
 }
 
 // session is the connection inside a transaction. Statements are prepared once.

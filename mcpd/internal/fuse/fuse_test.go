@@ -1,8 +1,7 @@
-package bags
+package fuse
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -11,10 +10,13 @@ import (
 	"countersign/shared/fault"
 )
 
+var server = Server{Name: "the service", Down: fault.UpstreamUnavailable}
+
 var (
 	down    = fault.New(fault.UpstreamUnavailable, "it failed")
-	slow    = fault.New(fault.UpstreamUnavailable, "it is slow").Because(errSlow)
+	slow    = fault.New(fault.UpstreamUnavailable, "it is slow").Because(ErrSlow)
 	refused = fault.New(fault.NoRoute, "no route")
+	unknown = fault.New(fault.UpstreamUnavailable, "it does not know that").Because(ErrRefused)
 	busy    = fault.New(fault.UpstreamRateLimited, "slow down")
 )
 
@@ -33,6 +35,8 @@ func TestRepeatWhatMayPass(t *testing.T) {
 		"down for long":          {[]error{down, down, down, nil}, tries, fault.UpstreamUnavailable, firstPause},
 		"slow":                   {[]error{slow, nil}, 1, fault.UpstreamUnavailable, 0},
 		"refused":                {[]error{refused, nil}, 1, fault.NoRoute, 0},
+		"will not":               {[]error{unknown, nil}, 1, fault.UpstreamUnavailable, 0},
+		"down for a moment":      {[]error{down.After(time.Second), nil}, 2, "", time.Second},
 		"busy for a moment":      {[]error{busy.After(time.Second), nil}, 2, "", time.Second},
 		"busy for long":          {[]error{busy.After(time.Minute), nil}, 1, fault.UpstreamRateLimited, 0},
 		"busy without an end":    {[]error{busy, nil}, 1, fault.UpstreamRateLimited, 0},
@@ -41,9 +45,9 @@ func TestRepeatWhatMayPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked, begin := 0, time.Now()
-				_, err := newFuse().guard(t.Context(), func() (json.RawMessage, error) {
+				err := Repeat(t.Context(), server, func() error {
 					asked++
-					return nil, test.answers[asked-1]
+					return test.answers[asked-1]
 				})
 				if asked != test.asked || (test.want == "") != (err == nil) || err != nil && !fault.Is(err, test.want) {
 					t.Errorf("asked %d times, %v; want %d times, %q", asked, err, test.asked, test.want)
@@ -60,13 +64,12 @@ func TestRepeatWhatMayPass(t *testing.T) {
 // made, until the time is up and one call finds out.
 func TestLeaveAloneWhatIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, asked, answer := newFuse(), 0, error(slow)
+		f, asked, answer := New(server), 0, error(slow)
 		call := func() error {
-			_, err := f.guard(t.Context(), func() (json.RawMessage, error) {
+			return f.Do(func() error {
 				asked++
-				return nil, answer
+				return answer
 			})
-			return err
 		}
 		for range blowsAfter {
 			if err := call(); !fault.Is(err, fault.UpstreamUnavailable) {
@@ -85,18 +88,29 @@ func TestLeaveAloneWhatIsDown(t *testing.T) {
 	})
 }
 
+// TestRefusalBlowsNoFuse: a server that will not answer one thing is well.
+func TestRefusalBlowsNoFuse(t *testing.T) {
+	f := New(server)
+	for range 2 * blowsAfter {
+		if err := f.Do(func() error { return unknown }); !errors.Is(err, ErrRefused) {
+			t.Fatalf("%v, want what the server said", err)
+		}
+	}
+}
+
 // TestCallerWhoLeavesBlamesNobody: a call that was given up says nothing of the
 // API.
 func TestCallerWhoLeavesBlamesNobody(t *testing.T) {
-	f := newFuse()
+	f := New(server)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for range 2 * blowsAfter {
-		if _, err := f.guard(gone, func() (json.RawMessage, error) { return nil, slow }); !errors.Is(err, context.Canceled) {
+		err := f.Do(func() error { return Repeat(gone, server, func() error { return slow }) })
+		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("%v, want it to be known as given up", err)
 		}
 	}
-	if _, err := f.guard(t.Context(), func() (json.RawMessage, error) { return nil, nil }); err != nil {
+	if err := f.Do(func() error { return nil }); err != nil {
 		t.Errorf("the API is blamed: %v", err)
 	}
 }
