@@ -492,3 +492,21 @@ func TestWrittenRecordsAreScanned(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadIsThereWhileOthersWrite has a record written and not yet flushed. It fails
+// where Head waits for the log to be idle: under load, no anchor would be kept.
+func TestHeadIsThereWhileOthersWrite(t *testing.T) {
+	path := write(t, 3)
+	log, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	durable := log.Head()
+	if _, err := log.write(record(3)); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.Head(); durable.Seq != 3 || got != durable {
+		t.Errorf("with a record under way the head is %s, want %s", got, durable)
+	}
+}

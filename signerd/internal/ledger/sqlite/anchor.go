@@ -12,7 +12,7 @@ import (
 func (s *Store) SetAnchor(ctx context.Context, seq uint64, hash [32]byte) error {
 	return s.writer.do(ctx, func(tx *session) error {
 		return tx.exec(`INSERT INTO anchor (id, seq, hash) VALUES (1, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`,
+			ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash WHERE excluded.seq > anchor.seq`,
 			binary.BigEndian.AppendUint64(nil, seq), hash[:])
 	})
 }
