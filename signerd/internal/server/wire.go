@@ -46,7 +46,8 @@ func proposedFromWire(caller peer.Identity, request *signerv1.ProposeRequest) (f
 		return flow.Proposed{}, err
 	}
 	return flow.Proposed{
-		Session: caller.Session, Client: request.GetClientName(), Correlation: request.GetCorrelationId(),
+		Session: caller.Session, Peer: flow.Peer{UID: caller.UID, PID: caller.PID, Executable: caller.Executable},
+		Client: request.GetClientName(), Correlation: request.GetCorrelationId(),
 		Tool: intent.GetTool(), Arguments: intent.GetArgumentsJson(), Fingerprint: fingerprint, Key: request.GetIdempotencyKey(),
 		Flow: kind, Bounds: bounds, Transactions: request.GetTransactions(),
 	}, nil
