@@ -1,9 +1,11 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,12 +62,15 @@ them, such as that of a receipt's proof: give it with --proof.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&flags.keys, "key", nil, "verifier key whose signatures count; may be given several times")
-	cmd.Flags().StringVar(&flags.proof, "proof", "", "file with a receipt's inclusion proof, to check against this log")
+	cmd.Flags().StringVar(&flags.proof, "proof", "", "file with a receipt's audit_proof, or the answer that has it, to check against this log")
 	return c.jsonFlag(cmd)
 }
 
 // longestProofFile bounds what is read as a proof.
-const longestProofFile = 64 << 10
+const longestProofFile = 256 << 10
+
+// proofInAnswer is a proof as it stands in the answer of a tool.
+var proofInAnswer = regexp.MustCompile(`"audit_proof"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
 func readProof(path string) (*audit.Proof, error) {
 	file, err := os.Open(path)
@@ -76,6 +81,13 @@ func readProof(path string) (*audit.Proof, error) {
 	text, err := io.ReadAll(io.LimitReader(file, longestProofFile))
 	if err != nil {
 		return nil, fmt.Errorf("read proof: %w", err)
+	}
+	if found := proofInAnswer.FindSubmatch(text); found != nil {
+		var proof string
+		if err := json.Unmarshal(found[1], &proof); err != nil {
+			return nil, fmt.Errorf("%s: read audit_proof: %w", path, err)
+		}
+		text = []byte(proof)
 	}
 	proof, err := audit.ParseProof(string(text))
 	if err != nil {

@@ -198,7 +198,9 @@ func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s
 	agentServer := newServer(cfg.Sockets.AgentUIDs, server.Table, logger, f.EndSession)
 	server.New(f, s.book, version).Register(agentServer)
 	operatorServer := newServer(cfg.Sockets.OperatorUIDs, operator.Table, logger, nil)
-	operator.New(f, s.book, operator.About{KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version}).Register(operatorServer)
+	operator.New(f, s.book, operator.About{
+		KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version, Signed: s.auditKey != nil, Anchored: s.vault.Outside(),
+	}).Register(operatorServer)
 
 	cluster, genesis := f.Policy().Network()
 	logger.LogAttrs(ctx, slog.LevelInfo, "signerd is ready",
