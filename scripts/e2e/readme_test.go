@@ -30,7 +30,7 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 	work := ts.MkAbs(".")
 	ts.Check(os.MkdirAll(filepath.Join(work, "bin"), 0o700))
 	wrapper := "#!/bin/sh\nexec '" + filepath.Join(bin, "signerd") + "' --config '" + w.stack.SignerdConfig + "' \"$@\"\n"
-	ts.Check(os.WriteFile(filepath.Join(work, "bin", "signerd"), []byte(wrapper), 0o700)) //nolint:gosec // It is run.
+	ts.Check(os.WriteFile(filepath.Join(work, "bin", "signerd"), []byte(wrapper), 0o700))
 	shell := exec.CommandContext(w.ctx, "/bin/sh", "-e", "-c", strings.Join(commands, ""))
 	shell.Dir, shell.Env = work, w.stack.Environment()
 	shell.Stdout, shell.Stderr = ts.Stdout(), ts.Stderr()
