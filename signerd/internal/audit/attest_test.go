@@ -282,7 +282,8 @@ func rewritten(t *testing.T, path string) []byte {
 }
 
 // TestNameBadCheckpoint damages what lies beside the journal, and the journal
-// together with its chain.
+// together with its chain. It fails without the comparison of roots or of signatures in
+// pass.compare, and without that of sizes in checkpointReader.next.
 func TestNameBadCheckpoint(t *testing.T) {
 	by, stranger := newNotary(t, "test.log"), newNotary(t, "test.log")
 	for name, test := range map[string]struct {
@@ -415,6 +416,23 @@ func TestLockOnLostCheckpoints(t *testing.T) {
 	}
 	if err := check(); !fault.Is(err, fault.StateLocked) {
 		t.Errorf("changed: %v", err)
+	}
+	// The same checkpoint, signed by a stranger. It opens without the check of the
+	// newest signature in pass.end: at start, that is the only one that is looked at.
+	at := bytes.LastIndex(good, []byte("test.log\n"))
+	newest, err := openCheckpoint(strings.TrimSuffix(string(good[at:]), "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged, err := newNotary(t, "test.log").Sign(newest.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(points, append(slices.Clone(good[:at]), forged+"\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(); !fault.Is(err, fault.StateLocked) || !strings.Contains(err.Error(), "another key") {
+		t.Errorf("signed by a stranger: %v", err)
 	}
 	// One that a crash has cut short is cut off.
 	if err := os.WriteFile(points, good[:len(good)-40], 0o600); err != nil {

@@ -90,6 +90,22 @@ func TestWriteCanonicalLines(t *testing.T) {
 
 // TestNameBadRecord damages a journal in every way that a person might and
 // expects the first damaged record to be named.
+// numbered puts in the third place a record that follows the second and has the number.
+func numbered(lines [][]byte, seq uint64) [][]byte {
+	_, hash, err := decode(lines[1])
+	if err != nil {
+		panic(err)
+	}
+	line, _, err := encode(record(99), Head{Seq: seq, Hash: hash})
+	if err != nil {
+		panic(err)
+	}
+	return append(lines[:2:2], line)
+}
+
+// TestNameBadRecord fails without any one of the comparisons in checker.follow (the
+// number above and below what it must be, the hash before) and in unwrap (the record's
+// own hash, lower case).
 func TestNameBadRecord(t *testing.T) {
 	lines := func(content []byte) [][]byte {
 		return bytes.SplitAfter(bytes.TrimSuffix(content, nil), []byte("\n"))[:6]
@@ -133,6 +149,9 @@ func TestNameBadRecord(t *testing.T) {
 			l[2] = line
 			return l
 		}, 4},
+		// The chain of these is good: only the number is wrong.
+		"number left out": {func(l [][]byte) [][]byte { return numbered(l, 4) }, 3},
+		"number repeated": {func(l [][]byte) [][]byte { return numbered(l, 2) }, 3},
 		"endless line": {func(l [][]byte) [][]byte { l[2] = append(bytes.Repeat([]byte("x"), longestLine+1), '\n'); return l }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +175,8 @@ func TestNameBadRecord(t *testing.T) {
 	}
 }
 
+// TestMissRecordsCutOffTheEnd fails without the comparison of anchors in pass.add and in
+// pass.end.
 func TestMissRecordsCutOffTheEnd(t *testing.T) {
 	path := write(t, 5)
 	anchor, err := Verify(path)
@@ -281,6 +302,8 @@ func TestStopAfterFailedWrite(t *testing.T) {
 	}
 }
 
+// TestStopAfterFailedFlush fails without the Sync in waitFlushed, and where poison keeps
+// nothing.
 func TestStopAfterFailedFlush(t *testing.T) {
 	log, err := Open(write(t, 1))
 	if err != nil {

@@ -46,7 +46,7 @@ func (e *execution) run(ctx context.Context) Receipt {
 	e.began = time.Now()
 	proposal := e.grant.Proposal()
 	e.receipt = Receipt{
-		ProposalID: proposal.ID, Tool: proposal.Tool, Rules: proposal.Rules,
+		ProposalID: proposal.ID, Correlation: e.confirmed.Correlation, Tool: proposal.Tool, Rules: proposal.Rules,
 		CreatedAt: proposal.CreatedAt, Expected: count32(len(e.confirmed.Transactions)),
 	}
 	e.share = shares{bounds: proposal.Bounds, count: len(e.confirmed.Transactions)}

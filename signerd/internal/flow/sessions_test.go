@@ -63,6 +63,9 @@ func TestSessionAndActionsAreLinked(t *testing.T) {
 	if opened["uid"] != "1000" || opened["pid"] != "42" || opened["executable"] != "/usr/bin/mcpd" || opened["client_claimed"] != `client\u{001B}[2J` {
 		t.Errorf("the session is recorded as %v", opened)
 	}
+	if receipt.Correlation != "c_second" {
+		t.Errorf("the receipt names call %q", receipt.Correlation)
+	}
 	raw, err := receipt.Encode()
 	check(t, err)
 	output := sha256.Sum256(raw)

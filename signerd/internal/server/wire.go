@@ -53,6 +53,22 @@ func proposedFromWire(caller peer.Identity, request *signerv1.ProposeRequest) (f
 	}, nil
 }
 
+func confirmedFromWire(caller peer.Identity, request *signerv1.ExecuteRequest) (flow.Confirmed, error) {
+	fingerprint, err := fingerprintFromWire(request.GetFingerprint())
+	if err != nil {
+		return flow.Confirmed{}, err
+	}
+	// It stands in every record of the execution, which must not become too long to
+	// be written once the code is used.
+	if len(request.GetCorrelationId()) > maxLabel {
+		return flow.Confirmed{}, fault.New(fault.InvalidArguments, "the correlation id is too long")
+	}
+	return flow.Confirmed{
+		Session: caller.Session, Correlation: request.GetCorrelationId(), Code: request.GetCode(),
+		Fingerprint: fingerprint, Transactions: request.GetTransactions(),
+	}, nil
+}
+
 func fingerprintFromWire(raw []byte) ([32]byte, error) {
 	hash, err := solana.HashFromBytes(raw)
 	if err != nil {
@@ -281,7 +297,7 @@ func (s *Server) receipt(ctx context.Context, caller peer.Identity, r flow.Recei
 		return nil, err
 	}
 	wire := &signerv1.Receipt{
-		ProposalId: r.ProposalID, Tool: r.Tool, Outcome: outcomeToWire(r.Outcome), Replayed: r.Replayed,
+		ProposalId: r.ProposalID, Tool: r.Tool, Outcome: outcomeToWire(r.Outcome), Replayed: r.Replayed, CorrelationId: r.Correlation,
 		Fault: faultgrpc.ToWire(r.Fault.Fault()), Limits: limits, CreatedAt: timestamppb.New(r.CreatedAt),
 		Network: s.network(), Rules: r.Rules, ExpectedTransactions: r.Expected,
 	}
