@@ -49,6 +49,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"edit":          edit,
 	"hang-up":       hangUp,
 	"await-log":     awaitLog,
+	"readme":        readme,
 }
 
 func need(ts *testscript.TestScript, holds bool, usage string) {

@@ -150,6 +150,8 @@ type Receipt struct {
 	// Expected is how many transactions the batch has; where fewer are listed,
 	// the rest was not sent.
 	Expected uint32
+	// Correlation is the call that confirmed it, as logs and the audit log name it.
+	Correlation string
 	// Proof shows that the receipt is in the signer's audit log. It is passed on,
 	// never read.
 	Proof string

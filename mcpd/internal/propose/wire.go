@@ -251,7 +251,7 @@ func (r *reader) receipt(wire *signerv1.Receipt) Receipt {
 		Fault: faultgrpc.FromWire(wire.GetFault()), Limits: r.limits(wire.GetLimits()),
 		CreatedAt: timeOf(wire.GetCreatedAt()), FinishedAt: timeOf(wire.GetFinishedAt()),
 		Network: r.network(wire.GetNetwork()), Rules: r.texts(wire.GetRules()),
-		Expected: wire.GetExpectedTransactions(),
+		Expected: wire.GetExpectedTransactions(), Correlation: r.text(wire.GetCorrelationId()),
 	}
 	if proof := wire.GetInclusionProof(); len(proof) <= longestProof {
 		receipt.Proof = proof

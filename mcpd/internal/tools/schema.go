@@ -247,6 +247,7 @@ var definitionsOf = Properties{
 		"expected_transactions": count,
 		"created_at":            text,
 		"finished_at":           text,
+		"correlation":           text,
 		"audit_proof":           text,
 	}, "proposal_id", "tool", "outcome", "replayed", "transactions"),
 }

@@ -250,6 +250,7 @@ type ReceiptView struct {
 	ExpectedTransactions uint32            `json:"expected_transactions,omitempty"`
 	CreatedAt            string            `json:"created_at,omitempty"`
 	FinishedAt           string            `json:"finished_at,omitempty"`
+	Correlation          string            `json:"correlation,omitempty"`
 	AuditProof           string            `json:"audit_proof,omitempty"`
 }
 
@@ -259,7 +260,7 @@ func ViewReceipt(receipt propose.Receipt) *ReceiptView {
 		ProposalID: receipt.ProposalID, Tool: receipt.Tool, Outcome: string(receipt.Outcome), Replayed: receipt.Replayed,
 		Transactions: []TransactionView{}, ExpectedTransactions: receipt.Expected,
 		CreatedAt: Timestamp(receipt.CreatedAt), FinishedAt: Timestamp(receipt.FinishedAt),
-		AuditProof: receipt.Proof,
+		Correlation: receipt.Correlation, AuditProof: receipt.Proof,
 	}
 	for _, tx := range receipt.Transactions {
 		view.Transactions = append(view.Transactions, viewTransaction(tx))

@@ -72,8 +72,13 @@ type GetStatusResponse struct {
 	StartedAt              *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	UnresolvedTransactions uint32                 `protobuf:"varint,9,opt,name=unresolved_transactions,json=unresolvedTransactions,proto3" json:"unresolved_transactions,omitempty"`
 	Sessions               uint32                 `protobuf:"varint,10,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// Whether checkpoints of the audit log are signed.
+	AuditSigned bool `protobuf:"varint,11,opt,name=audit_signed,json=auditSigned,proto3" json:"audit_signed,omitempty"`
+	// Whether the key store remembers how far the audit log has come, so that an old
+	// copy of the whole state folder is noticed.
+	AuditAnchored bool `protobuf:"varint,12,opt,name=audit_anchored,json=auditAnchored,proto3" json:"audit_anchored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetStatusResponse) Reset() {
@@ -174,6 +179,20 @@ func (x *GetStatusResponse) GetSessions() uint32 {
 		return x.Sessions
 	}
 	return 0
+}
+
+func (x *GetStatusResponse) GetAuditSigned() bool {
+	if x != nil {
+		return x.AuditSigned
+	}
+	return false
+}
+
+func (x *GetStatusResponse) GetAuditAnchored() bool {
+	if x != nil {
+		return x.AuditAnchored
+	}
+	return false
 }
 
 type GetLimitsRequest struct {
@@ -666,7 +685,7 @@ var File_operator_v1_operator_proto protoreflect.FileDescriptor
 const file_operator_v1_operator_proto_rawDesc = "" +
 	"\n" +
 	"\x1aoperator/v1/operator.proto\x12\voperator.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x12\n" +
-	"\x10GetStatusRequest\"\x8a\x03\n" +
+	"\x10GetStatusRequest\"\xd4\x03\n" +
 	"\x11GetStatusResponse\x12\x16\n" +
 	"\x06wallet\x18\x01 \x01(\fR\x06wallet\x12\x19\n" +
 	"\bkey_name\x18\x02 \x01(\tR\akeyName\x12'\n" +
@@ -679,7 +698,9 @@ const file_operator_v1_operator_proto_rawDesc = "" +
 	"started_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x127\n" +
 	"\x17unresolved_transactions\x18\t \x01(\rR\x16unresolvedTransactions\x12\x1a\n" +
 	"\bsessions\x18\n" +
-	" \x01(\rR\bsessions\"\x12\n" +
+	" \x01(\rR\bsessions\x12!\n" +
+	"\faudit_signed\x18\v \x01(\bR\vauditSigned\x12%\n" +
+	"\x0eaudit_anchored\x18\f \x01(\bR\rauditAnchored\"\x12\n" +
 	"\x10GetLimitsRequest\"B\n" +
 	"\x11GetLimitsResponse\x12-\n" +
 	"\awindows\x18\x01 \x03(\v2\x13.operator.v1.WindowR\awindows\"\xa2\x01\n" +

@@ -2031,8 +2031,10 @@ type Receipt struct {
 	// Shows that the record which ends this execution is in the signer's audit log:
 	// a C2SP tlog-proof. Empty where there is none. For keeping, not for reading.
 	InclusionProof string `protobuf:"bytes,13,opt,name=inclusion_proof,json=inclusionProof,proto3" json:"inclusion_proof,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The call that confirmed it, as its caller named it. Empty if a crash cut it off.
+	CorrelationId string `protobuf:"bytes,14,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Receipt) Reset() {
@@ -2152,6 +2154,13 @@ func (x *Receipt) GetExpectedTransactions() uint32 {
 func (x *Receipt) GetInclusionProof() string {
 	if x != nil {
 		return x.InclusionProof
+	}
+	return ""
+}
+
+func (x *Receipt) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
 	}
 	return ""
 }
@@ -3064,7 +3073,7 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	"\bProgress\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12 \n" +
 	"\vtransaction\x18\x02 \x01(\rR\vtransaction\x12\"\n" +
-	"\ftransactions\x18\x03 \x01(\rR\ftransactions\"\xb8\x04\n" +
+	"\ftransactions\x18\x03 \x01(\rR\ftransactions\"\xdf\x04\n" +
 	"\aReceipt\x12\x1f\n" +
 	"\vproposal_id\x18\x01 \x01(\tR\n" +
 	"proposalId\x12\x12\n" +
@@ -3082,7 +3091,8 @@ const file_signer_v1_signer_proto_rawDesc = "" +
 	" \x01(\v2\x12.signer.v1.NetworkR\anetwork\x12\x14\n" +
 	"\x05rules\x18\v \x03(\tR\x05rules\x123\n" +
 	"\x15expected_transactions\x18\f \x01(\rR\x14expectedTransactions\x12'\n" +
-	"\x0finclusion_proof\x18\r \x01(\tR\x0einclusionProof\"\xe7\x01\n" +
+	"\x0finclusion_proof\x18\r \x01(\tR\x0einclusionProof\x12%\n" +
+	"\x0ecorrelation_id\x18\x0e \x01(\tR\rcorrelationId\"\xe7\x01\n" +
 	"\x12TransactionReceipt\x12\x1c\n" +
 	"\tsignature\x18\x01 \x01(\fR\tsignature\x12,\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x12.signer.v1.OutcomeR\aoutcome\x12\x12\n" +

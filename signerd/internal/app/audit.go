@@ -1,9 +1,11 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,34 +33,44 @@ func (c *console) auditVerifyCommand() *cobra.Command {
 		Long: `Check that no record of the audit log was changed, removed or reordered, and that
 each signed checkpoint beside it is one of this log.
 
-Needs only the files: no running signer, and no secret. Without --key, signatures
+Needs only the files: no running signer, and no secret. The log of the configuration
+is also held against what the ledger and the key store remember of it, as far as they
+can be asked, which is told. Without --key, signatures
 are checked by the keys that the log itself names, and whoever can write the log
 can name his own: keep what signerd audit key prints somewhere else, and give it
 with --key. Records missing from the end are found by a checkpoint that covers
 them, such as that of a receipt's proof: give it with --proof.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := c.auditPath(args)
 			if err != nil {
 				return err
 			}
 			// A copy of the log alone, such as an export, has no checkpoints.
 			against := audit.Against{Keys: flags.keys, Checkpointed: len(args) == 0 || len(flags.keys) > 0}
+			known := memories{}
+			if len(args) == 0 {
+				known = c.remembered(cmd.Context())
+				against.Anchors = known.heads
+			}
 			if flags.proof != "" {
 				if against.Proof, err = readProof(flags.proof); err != nil {
 					return err
 				}
 			}
-			return c.verify(path, against)
+			return c.verify(path, against, known)
 		},
 	}
 	cmd.Flags().StringArrayVar(&flags.keys, "key", nil, "verifier key whose signatures count; may be given several times")
-	cmd.Flags().StringVar(&flags.proof, "proof", "", "file with a receipt's inclusion proof, to check against this log")
+	cmd.Flags().StringVar(&flags.proof, "proof", "", "file with a receipt's audit_proof, or the answer that has it, to check against this log")
 	return c.jsonFlag(cmd)
 }
 
 // longestProofFile bounds what is read as a proof.
-const longestProofFile = 64 << 10
+const longestProofFile = 256 << 10
+
+// proofInAnswer is a proof as it stands in the answer of a tool.
+var proofInAnswer = regexp.MustCompile(`"audit_proof"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
 func readProof(path string) (*audit.Proof, error) {
 	file, err := os.Open(path)
@@ -70,6 +82,13 @@ func readProof(path string) (*audit.Proof, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read proof: %w", err)
 	}
+	if found := proofInAnswer.FindSubmatch(text); found != nil {
+		var proof string
+		if err := json.Unmarshal(found[1], &proof); err != nil {
+			return nil, fmt.Errorf("%s: read audit_proof: %w", path, err)
+		}
+		text = []byte(proof)
+	}
 	proof, err := audit.ParseProof(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -77,7 +96,7 @@ func readProof(path string) (*audit.Proof, error) {
 	return &proof, nil
 }
 
-func (c *console) verify(path string, against audit.Against) error {
+func (c *console) verify(path string, against audit.Against, known memories) error {
 	progress, done := c.progress()
 	against.Progress = progress
 	summary, err := audit.VerifyAgainst(path, against)
@@ -96,6 +115,7 @@ func (c *console) verify(path string, against audit.Against) error {
 		return c.printJSON(map[string]any{
 			"ok": true, "records": summary.Records, "head": summary.Head, "torn_bytes": summary.Torn,
 			"checkpoints": summary.Checkpoints, "checkpointed_records": summary.Covered, "keys": signedBy, "key_given": len(against.Keys) > 0,
+			"compared_with": known.told, "not_compared_with": known.silent,
 		})
 	}
 	fmt.Fprintf(c.out, "%s: good\n%d records, head %s\n", path, summary.Records, summary.Head)
@@ -111,6 +131,7 @@ func (c *console) verify(path string, against audit.Against) error {
 	if proof := against.Proof; proof != nil {
 		fmt.Fprintf(c.out, "the proof is good: record %d is in this log, as it was when it had %d records\n", proof.Index+1, proof.Size())
 	}
+	known.show(c.out)
 	if summary.Torn > 0 {
 		fmt.Fprintf(c.out, "%d bytes of an incomplete record follow, as a crash leaves them; the next start cuts them off\n", summary.Torn)
 	}

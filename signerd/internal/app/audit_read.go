@@ -3,6 +3,7 @@ package app
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -132,7 +133,8 @@ func (c *console) auditTraceCommand() *cobra.Command {
 
 ID is a proposal, a correlation id, a session, a reservation, a transaction's
 signature or a message's digest: what a receipt, a log line or a block explorer
-shows. The whole file is checked on the way.`,
+shows. The whole file is checked on the way, and last comes the signed checkpoint
+that covers the last of the records.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if args[0] == "" {
@@ -157,20 +159,51 @@ func (c *console) trace(path, id string) error {
 		}
 	}
 	out := bufio.NewWriter(c.out)
-	found := 0
+	last := uint64(0)
 	err := eachEntry(path, func(entry audit.Entry) error {
 		if !trace.Belongs(entry) {
 			return nil
 		}
-		found++
+		last = entry.Seq
 		return c.showEntry(out, entry)
 	})
 	if err := errors.Join(err, out.Flush()); err != nil {
 		return err
 	}
-	if found == 0 {
+	if last == 0 {
 		return fmt.Errorf("no record names %s", shown(id))
 	}
+	return c.showCover(path, last)
+}
+
+// checkpointView is a checkpoint as scripts read it.
+type checkpointView struct {
+	Origin  string `json:"origin"`
+	Records uint64 `json:"records"`
+	Root    string `json:"root"`
+	Covers  uint64 `json:"covers"`
+}
+
+// showCover writes the checkpoint that covers a record. Its signature is checked by
+// the key that the log names; audit verify takes another.
+func (c *console) showCover(path string, record uint64) error {
+	summary, err := audit.VerifyAgainst(path, audit.Against{Cover: record})
+	if err != nil {
+		return err
+	}
+	cover := summary.Cover
+	switch {
+	case cover == nil && c.json:
+		return c.printJSON(map[string]any{"checkpoint": nil})
+	case cover == nil:
+		fmt.Fprintf(c.out, "no checkpoint covers record %d yet: one is signed when its receipt is asked for, and when signerd stops\n", record)
+		return nil
+	}
+	view := checkpointView{cover.Origin, cover.Size, base64.StdEncoding.EncodeToString(cover.Root[:]), record}
+	if c.json {
+		return c.printJSON(map[string]checkpointView{"checkpoint": view})
+	}
+	fmt.Fprintf(c.out, "checkpoint of %d records covers record %d: root %s, signed by %s\n", view.Records, record, view.Root, shown(view.Origin))
 	return nil
 }
 

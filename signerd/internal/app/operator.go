@@ -86,6 +86,8 @@ type statusView struct {
 	StartedAt     string `json:"started_at"`
 	Unresolved    uint32 `json:"unresolved_transactions"`
 	Sessions      uint32 `json:"sessions"`
+	AuditSigned   bool   `json:"audit_signed"`
+	AuditAnchored bool   `json:"audit_anchored"`
 }
 
 func (c *console) printStatus(status *operatorv1.GetStatusResponse) error {
@@ -94,6 +96,7 @@ func (c *console) printStatus(status *operatorv1.GetStatusResponse) error {
 		Cluster: status.GetCluster(), GenesisHash: base58Of(status.GetGenesisHash()), PolicyVersion: status.GetPolicyVersion(),
 		Version: status.GetSignerVersion(), StartedAt: status.GetStartedAt().AsTime().Format(time.RFC3339),
 		Unresolved: status.GetUnresolvedTransactions(), Sessions: status.GetSessions(),
+		AuditSigned: status.GetAuditSigned(), AuditAnchored: status.GetAuditAnchored(),
 	}
 	if c.json {
 		return json.NewEncoder(c.out).Encode(view)
@@ -102,7 +105,20 @@ func (c *console) printStatus(status *operatorv1.GetStatusResponse) error {
 	fmt.Fprintf(table, "wallet\t%s\nkey\t%s in %s\nnetwork\t%s (%s)\n", view.Wallet, view.Key, view.Backend, view.Cluster, view.GenesisHash)
 	fmt.Fprintf(table, "policy\t%s\nversion\t%s\nserving since\t%s\n", view.PolicyVersion, view.Version, view.StartedAt)
 	fmt.Fprintf(table, "unresolved\t%d transactions\nsessions\t%d since start\n", view.Unresolved, view.Sessions)
+	fmt.Fprintf(table, "audit log\t%s\n", view.auditLimits())
 	return table.Flush()
+}
+
+// auditLimits says what is noticed of an audit log that was tampered with.
+func (v statusView) auditLimits() string {
+	signed, anchored := "checkpoints are not signed: "+v.Backend+" holds no audit key", "an old copy of the whole state folder is not noticed: "+v.Backend+" remembers nothing outside it"
+	if v.AuditSigned {
+		signed = "checkpoints are signed"
+	}
+	if v.AuditAnchored {
+		anchored = v.Backend + " remembers how far it has come"
+	}
+	return signed + "; " + anchored
 }
 
 // base58Of writes 32 bytes as base58, and anything else as hex rather than not at all.

@@ -195,10 +195,12 @@ func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s
 		return errors.Join(err, agent.Close())
 	}
 	version := buildinfo.Version()
-	agentServer := newServer(cfg.Sockets.AgentUIDs, server.Table, logger)
+	agentServer := newServer(cfg.Sockets.AgentUIDs, server.Table, logger, f.EndSession)
 	server.New(f, s.book, version).Register(agentServer)
-	operatorServer := newServer(cfg.Sockets.OperatorUIDs, operator.Table, logger)
-	operator.New(f, s.book, operator.About{KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version}).Register(operatorServer)
+	operatorServer := newServer(cfg.Sockets.OperatorUIDs, operator.Table, logger, nil)
+	operator.New(f, s.book, operator.About{
+		KeyName: cfg.Key.Name, Backend: s.vault.Backend(), Version: version, Signed: s.auditKey != nil, Anchored: s.vault.Outside(),
+	}).Register(operatorServer)
 
 	cluster, genesis := f.Policy().Network()
 	logger.LogAttrs(ctx, slog.LevelInfo, "signerd is ready",
@@ -211,8 +213,8 @@ func (c *console) listen(ctx context.Context, cfg config.Config, f *flow.Flow, s
 	return group.Wait()
 }
 
-func newServer(uids []uint32, table methods.Table, logger *slog.Logger) *grpc.Server {
-	return grpc.NewServer(append(methods.New(table, logger).ServerOptions(), peer.ServerOptions(uids, logger)...)...)
+func newServer(uids []uint32, table methods.Table, logger *slog.Logger, ended func(session string)) *grpc.Server {
+	return grpc.NewServer(append(methods.New(table, logger).ServerOptions(), peer.ServerOptions(uids, logger, ended)...)...)
 }
 
 // serveUntil serves until ctx ends, then stops: gracefully at first, by force

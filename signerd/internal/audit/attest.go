@@ -181,7 +181,7 @@ func (l *Log) Proof(seq uint64) (Proof, error) {
 		return Proof{}, ErrNoProof
 	case l.failed != nil:
 		return Proof{}, l.failed
-	case seq == 0 || seq > l.flushed:
+	case seq == 0 || seq > l.flushed.Seq:
 		return Proof{}, fmt.Errorf("there is no record %d yet", seq)
 	}
 	if l.attester.last.Size < seq {

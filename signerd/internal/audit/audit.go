@@ -98,7 +98,7 @@ type Log struct {
 	stored []tlog.Hash
 
 	flush    sync.Mutex // guards what follows; held while the disk is waited for; taken before mu
-	flushed  uint64
+	flushed  Head
 	durable  edge // the tree of the records up to flushed
 	attester attester
 }
@@ -163,7 +163,7 @@ func (l *Log) resume() error {
 	if err != nil {
 		return fault.New(fault.StateLocked, "the audit log's last records do not verify: %v", err).Because(err)
 	}
-	l.head, l.flushed, l.size = tail.head, tail.head.Seq, tail.size
+	l.head, l.flushed, l.size = tail.head, tail.head, tail.size
 	if len(tail.torn) == 0 {
 		return nil
 	}
@@ -227,11 +227,16 @@ func (l *Log) write(record Record) (uint64, error) {
 func (l *Log) waitFlushed(seq uint64) error {
 	l.flush.Lock()
 	defer l.flush.Unlock()
-	if l.flushed >= seq {
+	if l.flushed.Seq >= seq {
 		return nil
 	}
+	return l.flushWritten()
+}
+
+// flushWritten has the disk write all that was written. The caller holds flush.
+func (l *Log) flushWritten() error {
 	l.mu.Lock()
-	written, failed := l.head.Seq, l.failed
+	written, failed := l.head, l.failed
 	var tree edge
 	if l.tree != nil {
 		tree = *l.tree
@@ -261,16 +266,12 @@ func (l *Log) poison(cause error) error {
 	return l.failed
 }
 
-// Head is the last durable record, for keeping elsewhere.
+// Head is the last durable record, for keeping elsewhere. Records that are being
+// written meanwhile do not hide it: a signer that is never idle is anchored too.
 func (l *Log) Head() Head {
 	l.flush.Lock()
 	defer l.flush.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.flushed != l.head.Seq {
-		return Head{}
-	}
-	return l.head
+	return l.flushed
 }
 
 // Close ends writing, with a checkpoint of all that was written. Later Appends
@@ -278,11 +279,12 @@ func (l *Log) Head() Head {
 func (l *Log) Close() error {
 	l.flush.Lock()
 	defer l.flush.Unlock()
+	flushErr := l.flushWritten()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
 	if l.failed == nil {
-		err = l.attest()
+		err = errors.Join(flushErr, l.attest())
 		l.failed = errors.New("the audit log is closed")
 	}
 	if l.hashes != nil {

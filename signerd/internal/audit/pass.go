@@ -46,6 +46,7 @@ type pass struct {
 	// root is compared in any case.
 	newestOnly bool
 	proven     tlog.Hash
+	cover      *Checkpoint
 }
 
 func newPass(against Against) (*pass, error) {
@@ -162,6 +163,10 @@ func (p *pass) compare() error {
 	if p.tree.root() != p.next.Root {
 		return p.badPoint(fmt.Sprintf("records %d to %d are not those that it was signed over", p.next.Previous+1, p.next.Size))
 	}
+	if p.cover == nil && p.against.Cover > 0 && p.next.Size >= p.against.Cover {
+		found := p.next.Checkpoint
+		p.cover = &found
+	}
 	return nil
 }
 
@@ -201,7 +206,7 @@ func (p *pass) end() error {
 }
 
 func (p *pass) summary() Summary {
-	summary := Summary{Records: p.chain.head.Seq, Head: p.chain.head, Keys: p.named}
+	summary := Summary{Records: p.chain.head.Seq, Head: p.chain.head, Keys: p.named, Cover: p.cover}
 	if p.points != nil {
 		summary.Checkpoints, summary.Covered = p.points.number, p.points.last.Size
 	}

@@ -23,6 +23,9 @@ type Summary struct {
 	Covered     uint64
 	// Keys are the verifier keys that the journal names, in order.
 	Keys []string
+	// Cover is the first checkpoint of as many records as Against.Cover, if there
+	// is one.
+	Cover *Checkpoint
 }
 
 // Against is what a journal is compared with, beside itself and the checkpoints
@@ -40,6 +43,8 @@ type Against struct {
 	Checkpointed bool
 	// Proof is of one record of this journal.
 	Proof *Proof
+	// Cover is the number of a record whose checkpoint is wanted.
+	Cover uint64
 	// Progress is told how many bytes of how many have been read.
 	Progress func(done, all int64)
 }

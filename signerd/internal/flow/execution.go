@@ -37,14 +37,16 @@ type execution struct {
 	judged  []judge.Judged
 	share   shares
 	receipt Receipt
+	began   time.Time
 }
 
 // run executes the batch in order, stops at the first transaction that did not
 // land, and stores the receipt whatever happened.
 func (e *execution) run(ctx context.Context) Receipt {
+	e.began = time.Now()
 	proposal := e.grant.Proposal()
 	e.receipt = Receipt{
-		ProposalID: proposal.ID, Tool: proposal.Tool, Rules: proposal.Rules,
+		ProposalID: proposal.ID, Correlation: e.confirmed.Correlation, Tool: proposal.Tool, Rules: proposal.Rules,
 		CreatedAt: proposal.CreatedAt, Expected: count32(len(e.confirmed.Transactions)),
 	}
 	e.share = shares{bounds: proposal.Bounds, count: len(e.confirmed.Transactions)}
@@ -74,9 +76,9 @@ func (e *execution) about() subject {
 // start checks what must hold before anything of the batch is touched.
 func (e *execution) start(ctx context.Context) error {
 	proposal := e.grant.Proposal()
-	if err := e.flow.note(ctx, kindConfirmed, e.about(), map[string]string{
-		"transactions": strconv.Itoa(len(e.confirmed.Transactions)),
-	}); err != nil {
+	data := asked(proposal)
+	data["tool"], data["transactions"] = proposal.Tool, strconv.Itoa(len(e.confirmed.Transactions))
+	if err := e.flow.note(ctx, kindConfirmed, e.about(), data); err != nil {
 		return err
 	}
 	e.policy = e.flow.Policy()
@@ -267,7 +269,9 @@ func (e *execution) refuse(ctx context.Context, err error) {
 func (e *execution) finish() Receipt {
 	e.receipt.FinishedAt = time.Now().UTC()
 	e.receipt.conclude()
-	e.flow.storeReceipt(e.about(), e.receipt)
+	data := asked(e.grant.Proposal())
+	data[fieldDuration] = milliseconds(time.Since(e.began))
+	e.flow.storeReceipt(e.about(), e.receipt, data)
 	return e.receipt
 }
 

@@ -36,7 +36,7 @@ func (s *Sessions) Admit(session string, now time.Time, p *policy.Policy) error 
 func (f *Flow) Backdate(session string, by time.Duration) {
 	f.sessions.mu.Lock()
 	defer f.sessions.mu.Unlock()
-	f.sessions.seen[session] = f.sessions.seen[session].Add(-by)
+	f.sessions.seen[session].began = f.sessions.seen[session].began.Add(-by)
 }
 
 // DecideInTurn decides about the transactions of one execution.

@@ -24,7 +24,10 @@ import (
 
 // Proposed is what a caller asks to be judged.
 type Proposed struct {
-	Session      string
+	Session string
+	// Peer is whom the kernel sees at the other end, and Client what that calls
+	// itself.
+	Peer         Peer
 	Client       string
 	Correlation  string
 	Tool         string
@@ -62,12 +65,16 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 		return Verdict{}, err
 	}
 	rules := f.Policy()
-	if err := f.sessions.admit(p.Session, time.Now(), rules); err != nil {
+	began := time.Now()
+	if err := f.sessions.admit(p.Session, began, rules); err != nil {
+		return Verdict{}, err
+	}
+	if err := f.openSession(ctx, p); err != nil {
 		return Verdict{}, err
 	}
 	about := subject{session: p.Session, correlation: p.Correlation}
 	if err := f.note(ctx, kindProposed, about, map[string]string{
-		"tool": p.Tool, "arguments": p.Arguments, "client_claimed": p.Client,
+		"tool": p.Tool, "arguments": p.Arguments, FieldFingerprint: hex.EncodeToString(p.Fingerprint[:]), "client_claimed": p.Client,
 		"transactions": strconv.Itoa(len(p.Transactions)),
 	}); err != nil {
 		return Verdict{}, err
@@ -91,7 +98,7 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 		return Verdict{Earlier: receipt}, err
 	}
 	about.proposal = verdict.Proposal.ID
-	return verdict, f.recordDecision(ctx, about, p.Key, verdict)
+	return verdict, f.recordDecision(ctx, about, p, verdict, time.Since(began))
 }
 
 // repeatTime is how long an action that nobody is asked to confirm is taken for
@@ -262,9 +269,16 @@ func (f *Flow) decide(ctx context.Context, p Proposed, rules *policy.Policy, bat
 	return verdict, draft, err
 }
 
-func (f *Flow) recordDecision(ctx context.Context, about subject, key string, v Verdict) error {
-	data := identity(v, key)
-	maps.Copy(data, map[string]string{"tier": v.Tier.String(), "rules": strings.Join(v.Rules, " ")})
+func (f *Flow) recordDecision(ctx context.Context, about subject, p Proposed, v Verdict, took time.Duration) error {
+	output, err := v.hash()
+	if err != nil {
+		return err
+	}
+	data := identity(v, p.Key)
+	maps.Copy(data, map[string]string{
+		"tool": p.Tool, "tier": v.Tier.String(), "rules": strings.Join(v.Rules, " "), "outcome": v.outcome(),
+		fieldOutput: output, fieldDuration: milliseconds(took),
+	})
 	if v.Refused != nil {
 		data["refused"], data["why"] = string(v.Refused.Code), reason(v.Refused)
 	}

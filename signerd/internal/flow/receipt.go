@@ -28,7 +28,9 @@ const (
 
 // Receipt is the stored outcome of one confirmation.
 type Receipt struct {
-	ProposalID   string               `json:"proposal_id"`
+	ProposalID string `json:"proposal_id"`
+	// Correlation is the call that confirmed it.
+	Correlation  string               `json:"correlation,omitempty"`
 	Tool         string               `json:"tool"`
 	Outcome      Outcome              `json:"outcome"`
 	Transactions []TransactionReceipt `json:"transactions,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"countersign/shared/fault"
@@ -14,6 +15,8 @@ import (
 
 // The kinds of audit record, in the order in which one execution writes them.
 const (
+	kindSessionOpened = "session_opened"
+
 	kindProposed  = "proposed"
 	kindDecided   = "decided"
 	kindCancelled = "cancelled"
@@ -23,6 +26,8 @@ const (
 	kindSigned    = "signed"
 	kindSettled   = "settled"
 	kindFinished  = "finished"
+
+	kindSessionClosed = "session_closed"
 )
 
 // The kinds about the policy itself.
@@ -37,6 +42,17 @@ const (
 	reservationField = audit.ReservationField
 	signatureField   = audit.SignatureField
 )
+
+// Fields of the records that a call ends with, beside FieldFingerprint, which is the
+// hash of what it was asked with.
+const (
+	// fieldOutput is the SHA-256 of what was answered: of a receipt as the ledger
+	// stores it, of a proposal as Verdict.hash says.
+	fieldOutput   = "output_sha256"
+	fieldDuration = "duration_ms"
+)
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // subject says whose step a record is about.
 type subject struct {

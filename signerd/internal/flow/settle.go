@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -50,8 +51,8 @@ func (f *Flow) complain(ctx context.Context, reason string, err error, about ...
 func aboutReservation(id string) slog.Attr { return slog.String(logging.KeyReservation, id) }
 
 // storeReceipt keeps the outcome for whoever asks again, and reports whether
-// it could.
-func (f *Flow) storeReceipt(about subject, receipt Receipt) bool {
+// it could. more are the fields of its record that the receipt does not have.
+func (f *Flow) storeReceipt(about subject, receipt Receipt, more map[string]string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.work), settleInterval)
 	defer cancel()
 	raw, err := encodeReceipt(receipt)
@@ -59,7 +60,9 @@ func (f *Flow) storeReceipt(about subject, receipt Receipt) bool {
 		err = f.stages.Book.Finish(ctx, receipt.ProposalID, raw, receipt.FinishedAt)
 	}
 	if err == nil {
-		err = f.record(ctx, kindFinished, about, map[string]string{"outcome": string(receipt.Outcome)})
+		data := map[string]string{"tool": receipt.Tool, "outcome": string(receipt.Outcome), fieldOutput: hashOf(raw)}
+		maps.Copy(data, more)
+		err = f.record(ctx, kindFinished, about, data)
 	}
 	if err == nil {
 		err = f.anchor(ctx)
@@ -139,7 +142,7 @@ func (f *Flow) closeUnfinished(ctx context.Context) error {
 			return err
 		}
 		receipt.Fault = storedFault(fault.New(fault.SignerUnavailable, "the signer stopped while this was being executed"))
-		f.storeReceipt(subject{session: proposal.Session, proposal: proposal.ID}, receipt)
+		f.storeReceipt(subject{session: proposal.Session, proposal: proposal.ID}, receipt, asked(proposal))
 	}
 	return nil
 }
@@ -289,7 +292,7 @@ func (f *Flow) retell(ctx context.Context, about subject, p ledger.Pending, resu
 	receipt.FinishedAt = time.Now().UTC()
 	receipt.conclude()
 	receipt.Fault = faultAfter(receipt, result)
-	return f.storeReceipt(about, receipt)
+	return f.storeReceipt(about, receipt, asked(proposal))
 }
 
 // faultAfter is what is wrong with a receipt now that an outcome is proven:

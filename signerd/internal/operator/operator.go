@@ -19,6 +19,8 @@ type About struct {
 	KeyName string
 	Backend string
 	Version string
+	// Signed and Anchored are what protects the audit log beside its own chain.
+	Signed, Anchored bool
 }
 
 // Server answers operator.v1.
@@ -48,6 +50,7 @@ func (s *Server) GetStatus(context.Context, *operatorv1.GetStatusRequest) (*oper
 		Cluster: cluster, GenesisHash: genesis[:], PolicyVersion: s.flow.Policy().Version(),
 		SignerVersion: s.about.Version, StartedAt: timestamppb.New(s.flow.Started()),
 		UnresolvedTransactions: s.flow.Unresolved(), Sessions: s.flow.Sessions(),
+		AuditSigned: s.about.Signed, AuditAnchored: s.about.Anchored,
 	}, nil
 }
 

@@ -67,7 +67,7 @@ func serveShelf(f *testing.F, kept *recipientstest.Shelf) *grpc.ClientConn {
 		table[name] = methods.Rule{PerMinute: 1 << 30, Timeout: 5 * time.Second}
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	server := grpc.NewServer(append(peer.ServerOptions(own, quiet), methods.New(table, quiet).ServerOptions()...)...)
+	server := grpc.NewServer(append(peer.ServerOptions(own, quiet, nil), methods.New(table, quiet).ServerOptions()...)...)
 	operator.New(nil, recipients.New(kept, recipientstest.Nowhere{}, solana.PublicKey{1, 2, 3}), operator.About{}).Register(server)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -50,6 +51,7 @@ func (authInfo) AuthType() string { return protocol }
 type serverCredentials struct {
 	allowed []uint32
 	logger  *slog.Logger
+	ended   func(session string)
 }
 
 // ServerHandshake runs once a connection, before gRPC reads from it.
@@ -63,13 +65,29 @@ func (c *serverCredentials) ServerHandshake(connection net.Conn) (net.Conn, cred
 			slog.Uint64(logging.KeyUID, uint64(kernel.UID)), slog.Int64(logging.KeyPID, int64(kernel.PID)))
 		return nil, nil, fmt.Errorf("uid %d may not use this socket", kernel.UID)
 	}
-	return connection, authInfo{
+	session := "s_" + rand.Text()
+	return &watched{Conn: connection, ended: func() { c.ended(session) }}, authInfo{
 		CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
 		identity: Identity{
 			UID: kernel.UID, GID: kernel.GID, PID: kernel.PID, Executable: kernel.Executable,
-			Session: "s_" + rand.Text(),
+			Session: session,
 		},
 	}, nil
+}
+
+// watched is a connection whose end is told, once. A server that stops waits for
+// the telling, since it waits for every connection to be closed.
+type watched struct {
+	net.Conn
+	once  sync.Once
+	ended func()
+}
+
+// Close closes the connection, which nobody uses from then on, and tells so.
+func (w *watched) Close() error {
+	err := w.Conn.Close()
+	w.once.Do(w.ended)
+	return err
 }
 
 // ClientHandshake is not for servers; clients use shared/udsgrpc.
@@ -82,7 +100,7 @@ func (*serverCredentials) Info() credentials.ProtocolInfo {
 }
 
 func (c *serverCredentials) Clone() credentials.TransportCredentials {
-	return &serverCredentials{allowed: slices.Clone(c.allowed), logger: c.logger}
+	return &serverCredentials{allowed: slices.Clone(c.allowed), logger: c.logger, ended: c.ended}
 }
 
 func (*serverCredentials) OverrideServerName(string) error { return nil }
@@ -110,10 +128,14 @@ const (
 )
 
 // ServerOptions are the credentials and limits of every gRPC server of signerd.
-// Refused connections are logged.
-func ServerOptions(allowedUIDs []uint32, logger *slog.Logger) []grpc.ServerOption {
+// Refused connections are logged. ended, unless it is nil, is told which session is
+// over, once.
+func ServerOptions(allowedUIDs []uint32, logger *slog.Logger, ended func(session string)) []grpc.ServerOption {
+	if ended == nil {
+		ended = func(string) {}
+	}
 	return []grpc.ServerOption{
-		grpc.Creds(&serverCredentials{allowed: slices.Clone(allowedUIDs), logger: logger}),
+		grpc.Creds(&serverCredentials{allowed: slices.Clone(allowedUIDs), logger: logger, ended: ended}),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(handshakeTime),

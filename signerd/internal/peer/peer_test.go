@@ -58,6 +58,12 @@ func (b *syncBuffer) String() string {
 
 func serve(t *testing.T, allowed []uint32) (string, *syncBuffer) {
 	t.Helper()
+	return serveTelling(t, allowed, nil)
+}
+
+// serveTelling tells ended which session is over.
+func serveTelling(t *testing.T, allowed []uint32, ended func(session string)) (string, *syncBuffer) {
+	t.Helper()
 	folder, err := os.MkdirTemp("/tmp", "peer")
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +74,7 @@ func serve(t *testing.T, allowed []uint32) (string, *syncBuffer) {
 		t.Fatal(err)
 	}
 	logged := new(syncBuffer)
-	server := grpc.NewServer(peer.ServerOptions(allowed, logging.New(logged, slog.LevelInfo))...)
+	server := grpc.NewServer(peer.ServerOptions(allowed, logging.New(logged, slog.LevelInfo), ended)...)
 	signerv1.RegisterSignerServiceServer(server, echo{})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -122,6 +128,30 @@ func TestGiveEachConnectionASession(t *testing.T) {
 	}
 	if a != again || a == b || len(a) < 22 {
 		t.Errorf("sessions %q, %q, %q; want the same twice, then another", a, again, b)
+	}
+}
+
+// TestTellWhichSessionIsOver fails without the line of watched.Close that tells.
+func TestTellWhichSessionIsOver(t *testing.T) {
+	over := make(chan string, 2)
+	path, _ := serveTelling(t, us, func(session string) { over <- session })
+	connection, err := udsgrpc.NewClient(path, us)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stays, err := session(t, connect(t, path, us))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves, err := session(t, connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := connection.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-over; got != leaves || got == stays {
+		t.Errorf("%q is over, want %q", got, leaves)
 	}
 }
 

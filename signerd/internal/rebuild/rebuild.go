@@ -54,6 +54,8 @@ type proposal struct {
 	holds   []*hold
 	refused *flow.StoredFault
 	batch   uint32
+	// correlation is the call that confirmed it.
+	correlation string
 }
 
 // hold is one reservation.

@@ -135,7 +135,7 @@ func (p *Plan) moved(r audit.Record) error {
 		if err != nil {
 			return fmt.Errorf("its number of transactions: %w", err)
 		}
-		about.State, about.batch = approval.Executing, uint32(count)
+		about.State, about.batch, about.correlation = approval.Executing, uint32(count), r.Correlation
 	case "refused":
 		about.refused = &flow.StoredFault{Code: fault.Code(r.Data["code"]), Message: r.Data["message"]}
 	case "finished":

@@ -108,7 +108,7 @@ func (p *proposal) conclude() error {
 		return nil
 	}
 	receipt := flow.Receipt{
-		ProposalID: p.ID, Tool: p.Tool, Outcome: flow.NothingSent, Expected: p.batch, Fault: p.refused,
+		ProposalID: p.ID, Correlation: p.correlation, Tool: p.Tool, Outcome: flow.NothingSent, Expected: p.batch, Fault: p.refused,
 		Rules: p.Rules, CreatedAt: p.CreatedAt, FinishedAt: p.FinishedAt.UTC(),
 	}
 	for _, h := range p.holds {

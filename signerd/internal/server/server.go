@@ -120,13 +120,9 @@ func (s *Server) Execute(request *signerv1.ExecuteRequest, stream grpc.ServerStr
 	if err != nil {
 		return err
 	}
-	fingerprint, err := fingerprintFromWire(request.GetFingerprint())
+	confirmed, err := confirmedFromWire(caller, request)
 	if err != nil {
 		return err
-	}
-	confirmed := flow.Confirmed{
-		Session: caller.Session, Correlation: request.GetCorrelationId(), Code: request.GetCode(),
-		Fingerprint: fingerprint, Transactions: request.GetTransactions(),
 	}
 	receipt, err := s.flow.Execute(ctx, confirmed, func(p flow.Progress) {
 		// A caller that is gone is noticed by ctx; the work does not depend on it.

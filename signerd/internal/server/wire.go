@@ -46,9 +46,26 @@ func proposedFromWire(caller peer.Identity, request *signerv1.ProposeRequest) (f
 		return flow.Proposed{}, err
 	}
 	return flow.Proposed{
-		Session: caller.Session, Client: request.GetClientName(), Correlation: request.GetCorrelationId(),
+		Session: caller.Session, Peer: flow.Peer{UID: caller.UID, PID: caller.PID, Executable: caller.Executable},
+		Client: request.GetClientName(), Correlation: request.GetCorrelationId(),
 		Tool: intent.GetTool(), Arguments: intent.GetArgumentsJson(), Fingerprint: fingerprint, Key: request.GetIdempotencyKey(),
 		Flow: kind, Bounds: bounds, Transactions: request.GetTransactions(),
+	}, nil
+}
+
+func confirmedFromWire(caller peer.Identity, request *signerv1.ExecuteRequest) (flow.Confirmed, error) {
+	fingerprint, err := fingerprintFromWire(request.GetFingerprint())
+	if err != nil {
+		return flow.Confirmed{}, err
+	}
+	// It stands in every record of the execution, which must not become too long to
+	// be written once the code is used.
+	if len(request.GetCorrelationId()) > maxLabel {
+		return flow.Confirmed{}, fault.New(fault.InvalidArguments, "the correlation id is too long")
+	}
+	return flow.Confirmed{
+		Session: caller.Session, Correlation: request.GetCorrelationId(), Code: request.GetCode(),
+		Fingerprint: fingerprint, Transactions: request.GetTransactions(),
 	}, nil
 }
 
@@ -280,7 +297,7 @@ func (s *Server) receipt(ctx context.Context, caller peer.Identity, r flow.Recei
 		return nil, err
 	}
 	wire := &signerv1.Receipt{
-		ProposalId: r.ProposalID, Tool: r.Tool, Outcome: outcomeToWire(r.Outcome), Replayed: r.Replayed,
+		ProposalId: r.ProposalID, Tool: r.Tool, Outcome: outcomeToWire(r.Outcome), Replayed: r.Replayed, CorrelationId: r.Correlation,
 		Fault: faultgrpc.ToWire(r.Fault.Fault()), Limits: limits, CreatedAt: timestamppb.New(r.CreatedAt),
 		Network: s.network(), Rules: r.Rules, ExpectedTransactions: r.Expected,
 	}

@@ -38,6 +38,23 @@ func TestProposedFromWireKeepsEverything(t *testing.T) {
 	}
 }
 
+// TestConfirmedFromWireRefuses fails without the limit on the correlation id.
+func TestConfirmedFromWireRefuses(t *testing.T) {
+	honest := func() *signerv1.ExecuteRequest {
+		return &signerv1.ExecuteRequest{Code: "c", Fingerprint: make([]byte, 32), CorrelationId: "r_1", Transactions: [][]byte{{1}}}
+	}
+	if got, err := confirmedFromWire(peer.Identity{Session: "s"}, honest()); err != nil || got.Session != "s" || got.Correlation != "r_1" || got.Code != "c" {
+		t.Errorf("confirmed: %+v, %v", got, err)
+	}
+	long, short := honest(), honest()
+	long.CorrelationId, short.Fingerprint = string(make([]byte, maxLabel+1)), []byte{1}
+	for _, request := range []*signerv1.ExecuteRequest{long, short} {
+		if _, err := confirmedFromWire(peer.Identity{}, request); !fault.Is(err, fault.InvalidArguments) {
+			t.Errorf("%v: %v", request, err)
+		}
+	}
+}
+
 func TestProposedFromWireRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*signerv1.ProposeRequest){
 		"no flow":                 func(r *signerv1.ProposeRequest) { r.Flow = 0 },
