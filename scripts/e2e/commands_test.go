@@ -238,18 +238,17 @@ func notAsked(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// fault METHOD KIND [COUNT [SLOTS]]: the chain's RPC misbehaves.
+// fault METHOD KIND [COUNT [SLOTS [SKIP]]]: the chain's RPC misbehaves, after
+// SKIP calls that it answers well.
 func fault(ts *testscript.TestScript, _ bool, args []string) {
-	need(ts, len(args) >= 2 && len(args) <= 4, "fault METHOD KIND [COUNT [SLOTS]]")
+	need(ts, len(args) >= 2 && len(args) <= 5, "fault METHOD KIND [COUNT [SLOTS [SKIP]]]")
 	f := localnet.Fault{Method: args[0], Kind: args[1], Count: 1}
 	var err error
-	if len(args) >= 3 {
-		f.Count, err = strconv.Atoi(args[2])
-		ts.Check(err)
-	}
-	if len(args) == 4 {
-		f.Slots, err = strconv.Atoi(args[3])
-		ts.Check(err)
+	for i, number := range []*int{&f.Count, &f.Slots, &f.Skip} {
+		if i+2 < len(args) {
+			*number, err = strconv.Atoi(args[i+2])
+			ts.Check(err)
+		}
 	}
 	w := worldOf(ts)
 	w.faulty, err = w.stack.Chain.Requests(w.ctx, f.Method)

@@ -108,8 +108,10 @@ type Fault struct {
 	// Method is whose calls are spoilt; those of all methods if empty.
 	Method string `json:"method,omitempty"`
 	Kind   string `json:"kind"`
-	// Count is how many calls are spoilt; all until ClearFaults if zero.
+	// Count is how many calls are spoilt, after Skip that are not; all until
+	// ClearFaults if zero.
 	Count       int `json:"count,omitempty"`
+	Skip        int `json:"skip,omitempty"`
 	Ms          int `json:"ms,omitempty"`
 	Slots       int `json:"slots,omitempty"`
 	RetryAfterS int `json:"retryAfterS,omitempty"`

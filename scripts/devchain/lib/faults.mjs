@@ -27,7 +27,7 @@ export class Faults {
   #calls = new Map();
 
   add(fault) {
-    const { kind, method = ANY, count = 0 } = fault;
+    const { kind, method = ANY, count = 0, skip = 0 } = fault;
     const spoils = SPOILS.get(kind);
     if (!spoils && !TRANSPORT.has(kind)) {
       throw invalidParams(`Invalid params: no fault kind ${kind}; there are ${[...TRANSPORT, ...SPOILS.keys()].join(', ')}.`);
@@ -36,8 +36,9 @@ export class Faults {
       throw invalidParams(`Invalid params: ${kind} spoils ${spoils.join(', ')}, not ${method}.`);
     }
     if (!Number.isSafeInteger(count) || count < 0) throw invalidParams('Invalid params: count must be a whole number.');
+    if (!Number.isSafeInteger(skip) || skip < 0) throw invalidParams('Invalid params: skip must be a whole number.');
     if (kind === 'lie_balance') keyParam(fault.pubkey);
-    this.#faults.push({ ...fault, method, left: count === 0 ? Infinity : count });
+    this.#faults.push({ ...fault, method, skip, left: count === 0 ? Infinity : count });
   }
 
   clear() {
@@ -54,20 +55,23 @@ export class Faults {
 
   // All of a kind at once: lies about several accounts hold together.
   takeAll(kind, method) {
-    const taken = this.#faults.filter((fault) => fault.kind === kind && matches(fault, method));
-    for (const fault of taken) this.#use(fault);
-    return taken;
+    return this.#faults.filter((fault) => fault.kind === kind && matches(fault, method)).filter((fault) => this.#use(fault));
   }
 
   #take(wanted) {
-    const fault = this.#faults.find(wanted) ?? null;
-    if (fault) this.#use(fault);
-    return fault;
+    const fault = this.#faults.find(wanted);
+    return fault && this.#use(fault) ? fault : null;
   }
 
+  // The first `skip` calls pass.
   #use(fault) {
+    if (fault.skip > 0) {
+      fault.skip--;
+      return false;
+    }
     fault.left--;
     if (fault.left === 0) this.#faults = this.#faults.filter((other) => other !== fault);
+    return true;
   }
 
   countCall(method) {
