@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strings"
+	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -138,19 +139,25 @@ func (c *console) verify(path string, against audit.Against, known memories) err
 	return nil
 }
 
-// progress shows on a terminal how far a long file has been read. One line that
-// is written over does not need a library, which would be linked into what holds
-// the key.
+// progress shows on a terminal how far a long file has been read, and elsewhere
+// nothing.
 func (c *console) progress() (show func(done, all int64), end func()) {
 	terminal, ok := c.err.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {
 		return nil, func() {}
 	}
-	const width = 30
+	var bar *progressbar.ProgressBar
 	return func(done, all int64) {
-		filled := int(done * width / max(all, 1))
-		fmt.Fprintf(terminal, "\r[%-*s] %3d %%", width, strings.Repeat("#", min(filled, width)), done*100/max(all, 1))
-	}, func() { fmt.Fprint(terminal, "\r\x1b[K") }
+			if bar == nil {
+				bar = progressbar.NewOptions64(all, progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription("reading"),
+					progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+			}
+			_ = bar.Set64(done) // Not seeing it changes nothing.
+		}, func() {
+			if bar != nil {
+				_ = bar.Clear()
+			}
+		}
 }
 
 func (c *console) auditKeyCommand() *cobra.Command {

@@ -273,6 +273,20 @@ func TestFailedCheckpointStopsTheLog(t *testing.T) {
 	}
 }
 
+// TestCoverIsTheFirstThatReachesSoFar fails without the comparison in pass.compare.
+func TestCoverIsTheFirstThatReachesSoFar(t *testing.T) {
+	path, _ := checkpointed(t, newNotary(t, "test.log"))
+	for record, want := range map[uint64]uint64{1: 1, 3: 3, 4: 5, 7: 7} {
+		summary, err := VerifyAgainst(path, Against{Cover: record})
+		if err != nil || summary.Cover == nil || summary.Cover.Size != want {
+			t.Errorf("record %d is covered by %+v, %v; want the checkpoint of %d", record, summary.Cover, err, want)
+		}
+	}
+	if summary, err := VerifyAgainst(path, Against{Cover: 8}); err != nil || summary.Cover != nil {
+		t.Errorf("of what there is not: %+v, %v", summary.Cover, err)
+	}
+}
+
 func TestAnotherKeyIsNamed(t *testing.T) {
 	first, second := newNotary(t, "first.log"), newNotary(t, "second.log")
 	path, _ := checkpointed(t, first)

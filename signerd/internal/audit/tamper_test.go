@@ -392,4 +392,13 @@ func TestCheckpointInAnothersName(t *testing.T) {
 	if err := proof.checkpoint.check(note.VerifierList(keys...)); err != nil {
 		t.Errorf("the log's own: %v", err)
 	}
+	// Nor may a second signature stand beside the log's own: each note has one text.
+	twice, err := note.Sign(&note.Note{Text: proof.checkpoint.Text()}, by.signer, other.signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged.note = string(twice)
+	if err := forged.check(note.VerifierList(keys[0])); err == nil {
+		t.Error("a second signature is accepted")
+	}
 }
