@@ -132,6 +132,9 @@ func (c *console) verify(path string, against audit.Against, known memories) err
 	if proof := against.Proof; proof != nil {
 		fmt.Fprintf(c.out, "the proof is good: record %d is in this log, as it was when it had %d records\n", proof.Index+1, proof.Size())
 	}
+	if again := len(summary.Keys) - 1; again > 0 {
+		fmt.Fprintf(c.out, "checkpoints began anew %d times, where the log names a key again\n", again)
+	}
 	known.show(c.out)
 	if summary.Torn > 0 {
 		fmt.Fprintf(c.out, "%d bytes of an incomplete record follow, as a crash leaves them; the next start cuts them off\n", summary.Torn)

@@ -328,6 +328,9 @@ func TestLockOnLostCheckpoints(t *testing.T) {
 	if err := os.WriteFile(points, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := VerifyAgainst(path, Against{Checkpointed: true}); err == nil || !strings.Contains(err.Error(), "missing or empty") {
+		t.Errorf("verified with an empty file: %v", err)
+	}
 	if err := attested(t, path, by).Close(); err != nil {
 		t.Fatal(err)
 	}
