@@ -18,10 +18,11 @@ DAEMONS = ./shared/... ./mcpd/... ./signerd/...
 FUZZ ?= 10m
 FUZZ_SHORT ?= 30s
 FUZZ_REST ?= 5000x
+SCHEDULES ?= 100000
 
 .DEFAULT_GOAL := help
 .PHONY: help build setup setup-test test race lint checks generate generate-check buf-lint vet fuzz fuzz-short fuzz-ci \
-	bench demo dev dev-start dev-stop check clean deps-update
+	bench soak demo dev dev-start dev-stop check clean deps-update
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,8 +43,11 @@ scripts/%/node_modules/.stamp: scripts/%/package-lock.json
 test: setup-test build ## every test, with all their set-up
 	scripts/make/test.sh
 
+soak: ## SCHEDULES (100000) random schedules of crashes, clocks, lies and lost answers
+	SOAK_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 0 -v -run TestRandomSchedules ./signerd/internal/flow/soak
+
 race: setup ## the daemons' packages under the race detector
-	CGO_ENABLED=1 go test -race -count=1 $(DAEMONS)
+	CGO_ENABLED=1 SOAK_SCHEDULES=100 go test -race -count=1 $(DAEMONS)
 
 lint: ## golangci-lint for linux and darwin
 	scripts/make/lint.sh

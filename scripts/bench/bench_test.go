@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The test binary stands in for a daemon where this variable names a socket.
@@ -115,9 +117,16 @@ func TestResidentMemoryIsRead(t *testing.T) {
 }
 
 func TestBenchmarksAreRead(t *testing.T) {
-	got, err := readBenchmarks("goos: linux\nBenchmarkA-2   \t  1545\t    363495 ns/op\t   94666 B/op\t     276 allocs/op\nBenchmarkB \t 10\t 46757.5 ns/op\nPASS\n")
-	if err != nil || len(got) != 2 || got["BenchmarkA"] != (benchmark{363495, 276}) || got["BenchmarkB"] != (benchmark{nanoseconds: 46757.5}) {
-		t.Errorf("read %+v, %v", got, err)
+	got, err := readBenchmarks("goos: linux\nBenchmarkA-2   \t  1545\t    363495 ns/op\t   94666 B/op\t     276 allocs/op\t 7.5 p50-ns\nBenchmarkB \t 10\t 46757.5 ns/op\nPASS\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]benchmark{
+		"BenchmarkA": {nanoseconds: 363495, allocations: 276, metrics: map[string]float64{"B/op": 94666, "p50-ns": 7.5}},
+		"BenchmarkB": {nanoseconds: 46757.5, metrics: map[string]float64{}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(benchmark{})); diff != "" {
+		t.Error(diff)
 	}
 	for _, out := range []string{"PASS\n", "BenchmarkA-2 1545 fast ns/op\n"} {
 		if got, err := readBenchmarks(out); err == nil {

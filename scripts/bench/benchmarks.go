@@ -26,6 +26,12 @@ func buildBenchmarks(ctx context.Context, folder, tests string) (binary string, 
 
 // timeBenchmarks gives the median of the time of one run of each, in microseconds.
 func timeBenchmarks(ctx context.Context, binary, time string, names ...string) (map[string]float64, error) {
+	return medians(ctx, binary, time, names, func(b benchmark) float64 { return b.nanoseconds })
+}
+
+// medians gives the median of something that all runs of each have, in
+// microseconds.
+func medians(ctx context.Context, binary, time string, names []string, of func(benchmark) float64) (map[string]float64, error) {
 	all := make(map[string][]float64)
 	for range rounds {
 		results, err := runBenchmarks(ctx, binary, ".", time)
@@ -37,7 +43,7 @@ func timeBenchmarks(ctx context.Context, binary, time string, names ...string) (
 			if !measured {
 				return nil, fmt.Errorf("%s has no %s", filepath.Base(binary), name)
 			}
-			all[name] = append(all[name], result.nanoseconds/1000)
+			all[name] = append(all[name], of(result)/1000)
 		}
 	}
 	medians := make(map[string]float64, len(all))
@@ -50,6 +56,8 @@ func timeBenchmarks(ctx context.Context, binary, time string, names ...string) (
 // benchmark is one line of the benchmarks' output.
 type benchmark struct {
 	nanoseconds, allocations float64
+	// metrics are what the benchmark reports itself, by unit.
+	metrics map[string]float64
 }
 
 func runBenchmarks(ctx context.Context, binary, which, time string) (map[string]benchmark, error) {
@@ -72,7 +80,7 @@ func readBenchmarks(out string) (map[string]benchmark, error) {
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue
 		}
-		var result benchmark
+		result := benchmark{metrics: make(map[string]float64)}
 		for i := 2; i+1 < len(fields); i += 2 {
 			value, err := strconv.ParseFloat(fields[i], 64)
 			if err != nil {
@@ -83,6 +91,8 @@ func readBenchmarks(out string) (map[string]benchmark, error) {
 				result.nanoseconds = value
 			case "allocs/op":
 				result.allocations = value
+			default:
+				result.metrics[fields[i+1]] = value
 			}
 		}
 		name, _, _ := strings.Cut(fields[0], "-")

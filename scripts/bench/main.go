@@ -35,7 +35,7 @@ func run(ctx context.Context) error {
 	// What can be measured is shown even where a later part fails.
 	var table []row
 	var failed error
-	for _, part := range []func(context.Context, string) ([]row, error){measureMcpd, measureSignerd, measureAudit, measureJudging, measureLedger} {
+	for _, part := range []func(context.Context, string) ([]row, error){measureMcpd, measureSignerd, measureAudit, measureJudging, measureLedger, measureFlow} {
 		rows, err := part(ctx, folder)
 		table = append(table, rows...)
 		failed = errors.Join(failed, err)

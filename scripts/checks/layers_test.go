@@ -67,7 +67,7 @@ var layers = []struct {
 		signerd/internal/config
 		signerd/internal/app
 		signerd
-		signerd/internal/judge/speed signerd/internal/ledger/speed signerd/internal/judge/mutation signerd/internal/judge/permissions signerd/internal/judge/hostile
+		signerd/internal/judge/speed signerd/internal/ledger/speed signerd/internal/judge/mutation signerd/internal/judge/permissions signerd/internal/judge/hostile signerd/internal/flow/soak
 		signerd/internal/decode/decodetest
 		signerd/internal/*/*test
 	`},

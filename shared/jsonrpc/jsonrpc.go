@@ -40,6 +40,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxResponse bounds one answer in bytes, 8 MiB by default.
 	MaxResponse int64
+	// Transport carries the calls; over the network by default.
+	Transport http.RoundTripper
 }
 
 const (
@@ -59,18 +61,20 @@ func New(address string, options Options) (*Client, error) {
 	if options.MaxResponse == 0 {
 		options.MaxResponse = defaultMaxBytes
 	}
-	transport := &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   5 * time.Second,
-		MaxIdleConnsPerHost:   8,
-		IdleConnTimeout:       90 * time.Second,
-		ResponseHeaderTimeout: options.Timeout,
-		ForceAttemptHTTP2:     true,
+	if options.Transport == nil {
+		options.Transport = &http.Transport{
+			DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   5 * time.Second,
+			MaxIdleConnsPerHost:   8,
+			IdleConnTimeout:       90 * time.Second,
+			ResponseHeaderTimeout: options.Timeout,
+			ForceAttemptHTTP2:     true,
+		}
 	}
 	return &Client{
 		address: address,
 		http: &http.Client{
-			Transport:     transport,
+			Transport:     options.Transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		maxBytes: options.MaxResponse,

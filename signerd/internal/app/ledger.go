@@ -252,7 +252,7 @@ func (c *console) acceptClock(ctx context.Context, yes bool) (err error) {
 	}}); err != nil {
 		return err
 	}
-	if err := db.AcceptClock(ctx, reading); err != nil {
+	if err := db.AcceptClock(ctx, reading, step); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.out, "accepted; start signerd again")

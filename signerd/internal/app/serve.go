@@ -88,7 +88,7 @@ func (c *console) serve(ctx context.Context, cfg config.Config) error {
 	f, err := flow.New(ctx, flow.Stages{
 		Chain: nodes, Judge: judge.New(nodes, wallet), Policy: policy.NewLive(rules), Recipients: state.book,
 		Book: approval.NewBook(state.db), Ledger: ledger.New(state.db, wallet, genesis).WatchClock(clock.Read),
-		Signer: state.signer, Sender: sender, Audit: state.audit, Anchor: state.db.SetAnchor, Logger: logger,
+		Signer: state.signer, Sender: sender, Audit: state.audit, Anchor: state.db.NoteAnchor, Logger: logger,
 	})
 	if err != nil {
 		return err

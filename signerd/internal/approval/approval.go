@@ -232,8 +232,19 @@ func (b *Book) show(ctx context.Context, code string, fingerprint [32]byte, sess
 	if len(code) > longestCode || code == "" {
 		return Proposal{}, codeUnknown()
 	}
+	key := Key{CodeHash: hashCode(code)}
+	if !take {
+		// Mostly nothing is to be changed, and so nothing to be written.
+		record, err := b.store.FindProposal(ctx, key)
+		if err == nil {
+			state, verdict := judgeCode(record.Proposal, fingerprint, session, now)
+			if state == record.State && (verdict == nil || errors.Is(verdict, ErrAlreadyUsed)) {
+				return record.Proposal, verdict
+			}
+		}
+	}
 	var verdict error
-	record, err := b.store.ChangeProposal(ctx, Key{CodeHash: hashCode(code)}, func(r *Record) error {
+	record, err := b.store.ChangeProposal(ctx, key, func(r *Record) error {
 		r.State, verdict = judgeCode(r.Proposal, fingerprint, session, now)
 		if verdict == nil && take {
 			r.State = Executing

@@ -218,6 +218,22 @@ func TestCheckpointsComeByThemselves(t *testing.T) {
 	}
 }
 
+// TestCloseCoversWhatWasOnlyWritten fails where Close signs without flushing first what
+// Write has written.
+func TestCloseCoversWhatWasOnlyWritten(t *testing.T) {
+	path := write(t, 0)
+	log := attested(t, path, newNotary(t, "test.log"))
+	if _, err := log.Write(t.Context(), record(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if summary, err := Verify(path); err != nil || summary.Records != 2 || summary.Covered != 2 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+}
+
 func TestProveTogether(t *testing.T) {
 	by := newNotary(t, "test.log")
 	path := write(t, 0)

@@ -174,6 +174,16 @@ func (l *Log) resume() error {
 	return err
 }
 
+// Write puts the record in its place and returns its number. It is on the disk
+// once an Append that comes after it has returned, and not for certain before:
+// it is for what precedes no effect. It fails as Append does.
+func (l *Log) Write(ctx context.Context, record Record) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("write audit record: %w", err)
+	}
+	return l.write(record)
+}
+
 // Append writes the record durably and returns its number. After an error of
 // the disk every later Append fails too: what the file holds is then unknown
 // until it is opened again.
@@ -259,6 +269,21 @@ func (l *Log) Head() Head {
 	return l.flushed
 }
 
+// flushLast has on the disk what Write has left to be, and signs a checkpoint of all.
+// The caller holds flush and mu.
+func (l *Log) flushLast() error {
+	if l.flushed != l.head {
+		if err := l.file.Sync(); err != nil {
+			return fmt.Errorf("flush audit log: %w", err)
+		}
+		l.flushed = l.head
+		if l.tree != nil {
+			l.durable = *l.tree
+		}
+	}
+	return l.attest()
+}
+
 // Close ends writing, with a checkpoint of all that was written. Later Appends
 // fail.
 func (l *Log) Close() error {
@@ -268,7 +293,7 @@ func (l *Log) Close() error {
 	defer l.mu.Unlock()
 	var err error
 	if l.failed == nil {
-		err = l.attest()
+		err = l.flushLast()
 		l.failed = errors.New("the audit log is closed")
 	}
 	if l.hashes != nil {

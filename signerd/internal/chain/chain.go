@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,8 @@ type Options struct {
 	// MustAnswer is how many nodes must answer a question that money rests on:
 	// all of them by default. With k answers, k-1 nodes may lie in any way.
 	MustAnswer int
+	// Transport carries the calls; over the network by default.
+	Transport http.RoundTripper
 }
 
 // New makes a client of the endpoints, which are asked in this order.
@@ -63,7 +66,7 @@ func New(endpoints []string, options Options) (*Client, error) {
 		client.enough = len(endpoints)
 	}
 	for _, endpoint := range endpoints {
-		rpc, err := jsonrpc.New(endpoint, jsonrpc.Options{Timeout: options.Timeout})
+		rpc, err := jsonrpc.New(endpoint, jsonrpc.Options{Timeout: options.Timeout, Transport: options.Transport})
 		if err != nil {
 			return nil, err
 		}

@@ -78,7 +78,7 @@ func (e *execution) start(ctx context.Context) error {
 	proposal := e.grant.Proposal()
 	data := asked(proposal)
 	data["tool"], data["transactions"] = proposal.Tool, strconv.Itoa(len(e.confirmed.Transactions))
-	if err := e.flow.record(ctx, kindConfirmed, e.about(), data); err != nil {
+	if err := e.flow.note(ctx, kindConfirmed, e.about(), data); err != nil {
 		return err
 	}
 	e.policy = e.flow.Policy()

@@ -51,7 +51,8 @@ type Stages struct {
 	Signer     *custody.Signer
 	Sender     *submit.Sender
 	Audit      *audit.Log
-	// Anchor remembers, outside the audit log, how far it has come.
+	// Anchor remembers, outside the audit log, how far it has come. It may write
+	// that down with the next change.
 	Anchor func(ctx context.Context, seq uint64, hash [32]byte) error
 	Logger *slog.Logger
 }

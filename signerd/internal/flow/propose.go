@@ -73,7 +73,7 @@ func (f *Flow) Propose(ctx context.Context, p Proposed) (Verdict, error) {
 		return Verdict{}, err
 	}
 	about := subject{session: p.Session, correlation: p.Correlation}
-	if err := f.record(ctx, kindProposed, about, map[string]string{
+	if err := f.note(ctx, kindProposed, about, map[string]string{
 		"tool": p.Tool, "arguments": p.Arguments, FieldFingerprint: hex.EncodeToString(p.Fingerprint[:]), "client_claimed": p.Client,
 		"transactions": strconv.Itoa(len(p.Transactions)),
 	}); err != nil {

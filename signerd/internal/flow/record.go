@@ -74,6 +74,25 @@ func (f *Flow) anchor(ctx context.Context) error {
 
 // record writes one audit record, durably, or fails the request.
 func (f *Flow) record(ctx context.Context, kind string, about subject, data map[string]string) error {
+	_, err := f.stages.Audit.Append(ctx, recordOf(kind, about, data))
+	return unrecorded(err)
+}
+
+// note writes one that is on the disk as soon as the next one that is recorded. It
+// is for steps that precede no effect.
+func (f *Flow) note(ctx context.Context, kind string, about subject, data map[string]string) error {
+	_, err := f.stages.Audit.Write(ctx, recordOf(kind, about, data))
+	return unrecorded(err)
+}
+
+func unrecorded(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.New(fault.StateLocked, "the audit log cannot be written, so nothing is signed").Because(err)
+}
+
+func recordOf(kind string, about subject, data map[string]string) audit.Record {
 	record := audit.Record{
 		Time: time.Now(), Kind: kind, Session: about.session,
 		Correlation: about.correlation, Proposal: about.proposal, Data: data,
@@ -81,10 +100,7 @@ func (f *Flow) record(ctx context.Context, kind string, about subject, data map[
 	if about.digest != [32]byte{} {
 		record.Digest = hex.EncodeToString(about.digest[:])
 	}
-	if _, err := f.stages.Audit.Append(ctx, record); err != nil {
-		return fault.New(fault.StateLocked, "the audit log cannot be written, so nothing is signed").Because(err)
-	}
-	return nil
+	return record
 }
 
 // Proof shows that the record which ends an execution is in the audit log, as

@@ -133,7 +133,7 @@ func (w *world) start() {
 	check(w.t, err)
 	w.flow, err = flow.New(context.WithoutCancel(w.t.Context()), flow.Stages{
 		Chain: w.chain, Judge: judge.New(w.chain, w.signer.PublicKey()), Policy: policy.NewLive(w.rules), Recipients: w.people, Book: w.book,
-		Ledger: w.ledger, Signer: w.signer, Sender: sender, Audit: w.audit, Anchor: w.store.SetAnchor, Logger: slog.New(slog.DiscardHandler),
+		Ledger: w.ledger, Signer: w.signer, Sender: sender, Audit: w.audit, Anchor: w.store.NoteAnchor, Logger: slog.New(slog.DiscardHandler),
 	})
 	check(w.t, err)
 	w.t.Cleanup(w.flow.Close)

@@ -21,6 +21,7 @@ import (
 
 // wound is a computer whose clock can be set. True time is its Since.
 type wound struct {
+	path  string
 	now   clock.Reading
 	store *sqlite.Store
 	*ledger.Ledger
@@ -28,12 +29,13 @@ type wound struct {
 
 func wind(t testing.TB) *wound {
 	t.Helper()
-	store, err := sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "ledger.db"))
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	store, err := sqlite.Create(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	w := &wound{now: clock.Reading{Boot: "first", Since: time.Hour, Wall: noon}, store: store}
+	w := &wound{now: clock.Reading{Boot: "first", Since: time.Hour, Wall: noon}, store: store, path: path}
 	w.Ledger = ledger.New(store, token, solana.Hash{1}).WatchClock(func() (clock.Reading, error) { return w.now, nil })
 	w.start(t)
 	return w
@@ -92,8 +94,9 @@ func TestStopWhenClockIsSet(t *testing.T) {
 // year goes on at its owner's word, and forgets nothing.
 func TestAcceptClock(t *testing.T) {
 	w := wind(t)
-	w.set(300 * 24 * time.Hour)
-	if err := w.store.AcceptClock(t.Context(), w.now); err != nil {
+	const year = 300 * 24 * time.Hour
+	w.set(year)
+	if err := w.store.AcceptClock(t.Context(), w.now, year); err != nil {
 		t.Fatal(err)
 	}
 	id, err := w.reserve("p", 100)
@@ -104,10 +107,10 @@ func TestAcceptClock(t *testing.T) {
 	if _, err := w.reserve("q", 20); err != nil {
 		t.Fatal(err)
 	}
-	w.set(-300 * 24 * time.Hour)
+	w.set(-year)
 	_, err = w.reserve("r", 1)
 	expectFault(t, err, fault.StateLocked)
-	if err := w.store.AcceptClock(t.Context(), w.now); err != nil {
+	if err := w.store.AcceptClock(t.Context(), w.now, -year); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -123,6 +126,42 @@ func TestAcceptClock(t *testing.T) {
 		if held := usage.Day[amount.SOL]; err != nil || held.Used != c.used || held.Reserved != c.reserved {
 			t.Errorf("after %s: %+v, %v", c.after, held, err)
 		}
+	}
+}
+
+// TestAcceptedClockFreesNothing: a clock that was set ahead by more than a day, and
+// then taken for right, makes nothing older than it is. The line that keeps it is
+// "settled_at + ?2" in AcceptClock.
+func TestAcceptedClockFreesNothing(t *testing.T) {
+	w := wind(t)
+	id, err := w.reserve("p", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, w.Ledger, id, ledger.Settlement{Outcome: ledger.Landed, Charged: charge{amount.SOL: 70}, At: w.now.Wall})
+	w.pass(time.Hour)
+	const step = 26 * time.Hour
+	w.set(step)
+	if err := w.store.AcceptClock(t.Context(), w.now, step); err != nil {
+		t.Fatal(err)
+	}
+	for after, used := range map[time.Duration]amount.Units{0: 70, 22 * time.Hour: 70, 25 * time.Hour: 0} {
+		later := *w
+		later.pass(after)
+		usage, err := later.WatchClock(func() (clock.Reading, error) { return later.now, nil }).Usage(t.Context(), "p", later.now.Wall)
+		if held := usage.Day[amount.SOL]; err != nil || held.Used != used {
+			t.Errorf("%s later: %+v, %v, want %d used", after, held, err, used)
+		}
+	}
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := sqlite.Open(t.Context(), w.path)
+	if err != nil {
+		t.Fatalf("its sums disagree: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -76,6 +76,8 @@ type event struct {
 	signature solana.Signature
 	outcome   ledger.Outcome
 	recipient effects.Recipient
+	// ahead is by how much a clock was set that was accepted.
+	ahead time.Duration
 }
 
 type change uint8

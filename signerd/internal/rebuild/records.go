@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"countersign/shared/amount"
 	"countersign/shared/fault"
@@ -42,8 +43,19 @@ func (p *Plan) add(r audit.Record) error {
 	case "recipient_added", "recipient_removed":
 		return p.recipient(r)
 	case KindClockAccepted:
-		p.events = append(p.events, event{at: r.Time, change: clockAccepted})
+		return p.clockAccepted(r)
 	}
+	return nil
+}
+
+// clockAccepted reads by how much the clock was set, in seconds, and takes one
+// more: less would let what was spent look older than it is.
+func (p *Plan) clockAccepted(r audit.Record) error {
+	seconds, err := strconv.ParseInt(r.Data["step_seconds"], 10, 32)
+	if err != nil {
+		return errors.New("it does not say by how much the clock was set")
+	}
+	p.events = append(p.events, event{at: r.Time, change: clockAccepted, ahead: time.Duration(seconds+1) * time.Second})
 	return nil
 }
 

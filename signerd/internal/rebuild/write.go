@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"countersign/shared/fault"
 	"countersign/signerd/internal/approval"
@@ -19,7 +20,7 @@ type Store interface {
 	ledger.Store
 	recipients.Store
 	// AcceptClock takes a time for right, as its owner once did.
-	AcceptClock(ctx context.Context, reading clock.Reading) error
+	AcceptClock(ctx context.Context, reading clock.Reading, ahead time.Duration) error
 }
 
 // Write fills an empty ledger, in the order of the log.
@@ -46,7 +47,7 @@ func (p *Plan) Write(ctx context.Context, store Store) error {
 func (e event) write(ctx context.Context, store Store, ledgers map[Wallet]*ledger.Ledger) error {
 	switch e.change {
 	case clockAccepted:
-		return store.AcceptClock(ctx, clock.Reading{Wall: e.at})
+		return store.AcceptClock(ctx, clock.Reading{Wall: e.at}, e.ahead)
 	case recipientAdded, recipientRemoved:
 		return e.writeRecipient(ctx, store)
 	case reserved, signed, settled:

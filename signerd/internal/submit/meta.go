@@ -119,7 +119,7 @@ func (a *attempt) readMetas(ctx context.Context, found status) []told {
 		if len(all) >= a.options.MustAnswer {
 			tries = min(tries, 1+metaAfter)
 		}
-		if tries == 1 {
+		if tries == 1 || len(missing) == 0 {
 			break
 		}
 		select {

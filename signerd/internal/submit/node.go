@@ -32,8 +32,8 @@ var errResting = errors.New("the RPC node asked for a pause")
 // maxAnswer bounds one answer: a transaction with its logs is far smaller.
 const maxAnswer = 2 << 20
 
-func newNode(endpoint string, timeout time.Duration) (*node, error) {
-	client, err := jsonrpc.New(endpoint, jsonrpc.Options{Timeout: timeout, MaxResponse: maxAnswer})
+func newNode(endpoint string, options Options) (*node, error) {
+	client, err := jsonrpc.New(endpoint, jsonrpc.Options{Timeout: options.Timeout, MaxResponse: maxAnswer, Transport: options.Transport})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"sync"
 	"time"
 
@@ -88,6 +89,8 @@ type Options struct {
 	Timeout time.Duration
 	// Interval is the time between looks and between broadcasts, 2 s by default.
 	Interval time.Duration
+	// Transport carries the calls; over the network by default.
+	Transport http.RoundTripper
 }
 
 const (
@@ -121,7 +124,7 @@ func New(endpoints []string, options Options) (*Sender, error) {
 	}
 	s := &Sender{options: options}
 	for _, endpoint := range endpoints {
-		n, err := newNode(endpoint, options.Timeout)
+		n, err := newNode(endpoint, options)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"countersign/shared/amount"
-	"countersign/shared/solana"
 	"countersign/signerd/internal/clock"
 )
 
@@ -63,51 +61,23 @@ func writeClock(tx *session, reading clock.Reading) error {
 		reading.Boot, int64(reading.Since), nanos(reading.Wall))
 }
 
-// AcceptClock takes the clock for right, on its owner's word. What is stamped
-// later than now happened before now, and counts from now on: it leaves no window
-// earlier than it should.
-func (s *Store) AcceptClock(ctx context.Context, reading clock.Reading) error {
-	now, bucket := nanos(reading.Wall), bucketOf(reading.Wall)
+// AcceptClock takes the clock for right, on its owner's word, after it was set
+// ahead by so much, if at all. No time passed in such a step, so what was stamped
+// before it is stamped anew by as much later: it is as old as it was. What would
+// be stamped later than now happened before now, and counts from now on. So
+// nothing leaves a window earlier than it should.
+func (s *Store) AcceptClock(ctx context.Context, reading clock.Reading, ahead time.Duration) error {
+	now, by := nanos(reading.Wall), int64(max(0, ahead))
 	return s.writer.do(ctx, func(tx *session) error {
-		if err := gatherBuckets(tx, bucket); err != nil {
-			return err
-		}
 		for _, change := range []string{
-			`UPDATE entry SET reserved_at = ?1 WHERE reserved_at > ?1`,
-			`UPDATE entry SET settled_at = ?1 WHERE settled_at > ?1`,
-			`UPDATE meta SET value = ?1 WHERE name = 'newest' AND value > ?1`,
+			`UPDATE entry SET reserved_at = min(?1, reserved_at + ?2)`,
+			`UPDATE entry SET settled_at = min(?1, settled_at + ?2) WHERE outcome <> 0`,
+			`UPDATE meta SET value = min(?1, value + ?2) WHERE name = 'newest'`,
 		} {
-			if err := tx.exec(change, now); err != nil {
+			if err := tx.exec(change, now, by); err != nil {
 				return err
 			}
 		}
-		return writeClock(tx, reading)
+		return errors.Join(sumAnew(tx), writeClock(tx, reading))
 	})
-}
-
-// gatherBuckets adds what stands in later buckets to this one.
-func gatherBuckets(tx *session, bucket int64) error {
-	spent, paid := make(map[sumKey]amount.Units), make(map[sumKey]amount.Units)
-	nobody := make([]byte, len(solana.PublicKey{}))
-	if err := errors.Join(
-		sumInto(tx, spent, `SELECT scope, bucket, ?2, mint, amount FROM spent_day WHERE bucket > ?1`, bucket, nobody),
-		sumInto(tx, paid, `SELECT scope, bucket, recipient, mint, amount FROM paid_day WHERE bucket > ?`, bucket),
-		tx.exec(`DELETE FROM spent_day WHERE bucket > ?`, bucket),
-		tx.exec(`DELETE FROM paid_day WHERE bucket > ?`, bucket),
-	); err != nil {
-		return err
-	}
-	for at, units := range spent {
-		at.bucket = bucket
-		if err := addSpentDay(tx, at, units); err != nil {
-			return err
-		}
-	}
-	for at, units := range paid {
-		at.bucket = bucket
-		if err := addPaidDay(tx, at, units); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // registers the driver
 
@@ -127,8 +128,10 @@ type Store struct {
 	db     *sql.DB
 	lock   *lockfile.Lock
 	writer doer
-	once   sync.Once
-	err    error
+	// noted is what NoteAnchor has left to be written.
+	noted atomic.Pointer[anchor]
+	once  sync.Once
+	err   error
 }
 
 // Create makes a new, empty database and opens it. It is for signerd init
@@ -174,7 +177,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := store.bringForward(ctx); err != nil {
 		return nil, errors.Join(err, store.disconnect())
 	}
-	writer, err := startWriter(store.db)
+	writer, err := startWriter(store.db, store.writeNoted)
 	if err != nil {
 		return nil, errors.Join(err, store.disconnect())
 	}

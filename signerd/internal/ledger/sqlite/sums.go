@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -24,29 +25,21 @@ type sumKey struct {
 // checkSums compares the running sums of the last two days with the entries
 // that they were made from: a file whose parts disagree is not believed.
 func (s *Store) checkSums(ctx context.Context) error {
-	kept, made := make(map[sumKey]amount.Units), make(map[sumKey]amount.Units)
-	nobody := make([]byte, len(solana.PublicKey{}))
+	kept := make(map[sumKey]amount.Units)
+	var made map[sumKey]amount.Units
 	err := s.writer.do(ctx, func(tx *session) error {
-		newest, err := readNewest(tx)
+		first, err := firstSummed(tx)
 		if err != nil {
 			return err
 		}
-		first := bucketOf(newest.Add(-48 * time.Hour))
 		if err := sumInto(tx, kept, `SELECT scope, bucket, ?2, mint, amount FROM spent_day WHERE bucket >= ?1`, first, nobody); err != nil {
 			return err
 		}
 		if err := sumInto(tx, kept, `SELECT scope, bucket, recipient, mint, amount FROM paid_day WHERE bucket >= ?`, first); err != nil {
 			return err
 		}
-		width := int64(bucketWidth)
-		if err := sumInto(tx, made, `SELECT entry.scope, entry.settled_at / ?1, ?3, charge.mint, charge.charged
-			FROM entry JOIN charge ON charge.entry = entry.seq
-			WHERE entry.settled_at >= ?2 * ?1 AND charge.charged IS NOT NULL`, width, first, nobody); err != nil {
-			return err
-		}
-		return sumInto(tx, made, `SELECT entry.scope, entry.settled_at / ?1, payment.recipient, payment.mint, payment.amount
-			FROM entry JOIN payment ON payment.entry = entry.seq
-			WHERE entry.settled_at >= ?2 * ?1 AND entry.outcome = ?3`, width, first, ledger.Landed)
+		made, err = sumEntries(tx, first)
+		return err
 	})
 	if err != nil {
 		return locked("the ledger cannot be read", err)
@@ -60,6 +53,53 @@ func (s *Store) checkSums(ctx context.Context) error {
 	for _, units := range made {
 		if units != 0 {
 			return locked("the ledger lacks a sum that its entries need; the file was damaged or edited", nil)
+		}
+	}
+	return nil
+}
+
+// nobody stands for the recipient of what was spent in all.
+var nobody = make([]byte, len(solana.PublicKey{}))
+
+// firstSummed is the first bucket of the last two days before the newest event.
+func firstSummed(tx *session) (int64, error) {
+	newest, err := readNewest(tx)
+	return bucketOf(newest.Add(-48 * time.Hour)), err
+}
+
+// sumEntries sums up the entries from a bucket on.
+func sumEntries(tx *session, first int64) (map[sumKey]amount.Units, error) {
+	sums, width := make(map[sumKey]amount.Units), int64(bucketWidth)
+	err := sumInto(tx, sums, `SELECT entry.scope, entry.settled_at / ?1, ?3, charge.mint, charge.charged
+		FROM entry JOIN charge ON charge.entry = entry.seq
+		WHERE entry.settled_at >= ?2 * ?1 AND charge.charged IS NOT NULL`, width, first, nobody)
+	if err != nil {
+		return nil, err
+	}
+	err = sumInto(tx, sums, `SELECT entry.scope, entry.settled_at / ?1, payment.recipient, payment.mint, payment.amount
+		FROM entry JOIN payment ON payment.entry = entry.seq
+		WHERE entry.settled_at >= ?2 * ?1 AND entry.outcome = ?3`, width, first, ledger.Landed)
+	return sums, err
+}
+
+// sumAnew makes the sums of the last two days from the entries. Earlier ones are
+// in no window.
+func sumAnew(tx *session) error {
+	first, err := firstSummed(tx)
+	if err != nil {
+		return err
+	}
+	sums, err := sumEntries(tx, first)
+	if err := errors.Join(err, tx.exec(`DELETE FROM spent_day`), tx.exec(`DELETE FROM paid_day`)); err != nil {
+		return err
+	}
+	for at, units := range sums {
+		add := addPaidDay
+		if at.recipient.IsZero() {
+			add = addSpentDay
+		}
+		if err := add(tx, at, units); err != nil {
+			return err
 		}
 	}
 	return nil

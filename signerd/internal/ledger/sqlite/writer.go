@@ -43,18 +43,22 @@ func (s *Store) Together(ctx context.Context, work func(*Store) error) error {
 // writer is the one goroutine that uses the connection.
 type writer struct {
 	session *session
-	jobs    chan job
-	quit    chan struct{}
-	ended   chan struct{}
+	// also is done in every transaction, after its jobs.
+	also   func(*session) error
+	jobs   chan job
+	quit   chan struct{}
+	ended  chan struct{}
+	failed error // only loop uses it, and stop after it
 }
 
-func startWriter(db *sql.DB) (*writer, error) {
+func startWriter(db *sql.DB, also func(*session) error) (*writer, error) {
 	connection, err := db.Conn(context.Background())
 	if err != nil {
 		return nil, locked("the ledger cannot be opened", err)
 	}
 	w := &writer{
 		session: &session{connection: connection, statements: make(map[string]*sql.Stmt)},
+		also:    also,
 		jobs:    make(chan job), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go w.loop()
@@ -79,9 +83,12 @@ func (w *writer) do(ctx context.Context, run func(*session) error) error {
 func (w *writer) stop() error {
 	close(w.quit)
 	<-w.ended
+	var errs error
+	if w.failed == nil {
+		errs = w.commit(nil, nil)
+	}
 	// With a statement left open SQLite would not close the file, and leave what
 	// was written last in the -wal file.
-	var errs error
 	for _, prepared := range w.session.statements {
 		errs = errors.Join(errs, prepared.Close())
 	}
@@ -90,18 +97,17 @@ func (w *writer) stop() error {
 
 func (w *writer) loop() {
 	defer close(w.ended)
-	var failed error
 	for {
 		select {
 		case first := <-w.jobs:
 			batch := w.gather(first)
 			answers := make([]error, len(batch))
-			if failed == nil {
-				failed = w.commit(batch, answers)
+			if w.failed == nil {
+				w.failed = w.commit(batch, answers)
 			}
 			for i, j := range batch {
-				if failed != nil {
-					answers[i] = failed
+				if w.failed != nil {
+					answers[i] = w.failed
 				}
 				j.done <- answers[i]
 			}
@@ -152,6 +158,9 @@ func (w *writer) commit(batch []job, answers []error) error {
 		if err := w.session.exec("RELEASE job"); err != nil {
 			return w.abandon(err)
 		}
+	}
+	if err := w.also(w.session); err != nil {
+		return w.abandon(err)
 	}
 	if err := w.session.exec("COMMIT"); err != nil {
 		return w.abandon(err)
