@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strings"
+	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -131,6 +132,9 @@ func (c *console) verify(path string, against audit.Against, known memories) err
 	if proof := against.Proof; proof != nil {
 		fmt.Fprintf(c.out, "the proof is good: record %d is in this log, as it was when it had %d records\n", proof.Index+1, proof.Size())
 	}
+	if again := len(summary.Keys) - 1; again > 0 {
+		fmt.Fprintf(c.out, "checkpoints began anew %d times, where the log names a key again\n", again)
+	}
 	known.show(c.out)
 	if summary.Torn > 0 {
 		fmt.Fprintf(c.out, "%d bytes of an incomplete record follow, as a crash leaves them; the next start cuts them off\n", summary.Torn)
@@ -138,19 +142,25 @@ func (c *console) verify(path string, against audit.Against, known memories) err
 	return nil
 }
 
-// progress shows on a terminal how far a long file has been read. One line that
-// is written over does not need a library, which would be linked into what holds
-// the key.
+// progress shows on a terminal how far a long file has been read, and elsewhere
+// nothing.
 func (c *console) progress() (show func(done, all int64), end func()) {
 	terminal, ok := c.err.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {
 		return nil, func() {}
 	}
-	const width = 30
+	var bar *progressbar.ProgressBar
 	return func(done, all int64) {
-		filled := int(done * width / max(all, 1))
-		fmt.Fprintf(terminal, "\r[%-*s] %3d %%", width, strings.Repeat("#", min(filled, width)), done*100/max(all, 1))
-	}, func() { fmt.Fprint(terminal, "\r\x1b[K") }
+			if bar == nil {
+				bar = progressbar.NewOptions64(all, progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription("reading"),
+					progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+			}
+			_ = bar.Set64(done) // Not seeing it changes nothing.
+		}, func() {
+			if bar != nil {
+				_ = bar.Clear()
+			}
+		}
 }
 
 func (c *console) auditKeyCommand() *cobra.Command {

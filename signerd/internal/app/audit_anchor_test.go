@@ -106,6 +106,44 @@ func TestBackupOfTheWholeFolderLocks(t *testing.T) {
 	}
 }
 
+// TestOldAuditLogLocks puts back the audit log alone. Without the ledger's head in
+// checkAnchors it would open: this key store remembers nothing.
+func TestOldAuditLogLocks(t *testing.T) {
+	path, log := auditFile(t)
+	head := log.Head()
+	db, err := sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "ledger.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := errors.Join(db.SetAnchor(t.Context(), head.Seq, head.Hash), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	start := func() error {
+		log, err := audit.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		return checkAnchors(t.Context(), db, new(memory), log)
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := strings.LastIndexByte(string(content[:len(content)-1]), '\n') + 1
+	if err := os.WriteFile(path, content[:cut], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(); !fault.Is(err, fault.StateLocked) || !strings.Contains(err.Error(), "record 6") {
+		t.Errorf("a log without its last record: %v", err)
+	}
+}
+
+// TestHeadIsKeptInTheBackground fails where stop does not tell the key store once more.
 func TestHeadIsKeptInTheBackground(t *testing.T) {
 	_, log := auditFile(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -123,6 +161,12 @@ func TestHeadIsKeptInTheBackground(t *testing.T) {
 			t.Errorf("kept %s in %d writes, want %s in one", kept.head, kept.writes, log.Head())
 		}
 		kept.mu.Unlock()
+		if _, err := log.Append(t.Context(), audit.Record{Time: auditDay, Kind: "decided"}); err != nil {
+			t.Fatal(err)
+		}
 		keeper.stop()
+		if kept.head != log.Head() {
+			t.Errorf("stopped with %s kept, want %s", kept.head, log.Head())
+		}
 	})
 }

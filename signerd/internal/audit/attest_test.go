@@ -218,6 +218,22 @@ func TestCheckpointsComeByThemselves(t *testing.T) {
 	}
 }
 
+// TestCloseCoversWhatWasOnlyWritten fails where Close signs without flushing first what
+// Write has written.
+func TestCloseCoversWhatWasOnlyWritten(t *testing.T) {
+	path := write(t, 0)
+	log := attested(t, path, newNotary(t, "test.log"))
+	if _, err := log.Write(t.Context(), record(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if summary, err := Verify(path); err != nil || summary.Records != 2 || summary.Covered != 2 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+}
+
 func TestProveTogether(t *testing.T) {
 	by := newNotary(t, "test.log")
 	path := write(t, 0)
@@ -270,6 +286,20 @@ func TestFailedCheckpointStopsTheLog(t *testing.T) {
 	}
 	if _, err := log.Append(t.Context(), record(2)); !fault.Is(err, fault.StateLocked) {
 		t.Errorf("after it the log takes more: %v", err)
+	}
+}
+
+// TestCoverIsTheFirstThatReachesSoFar fails without the comparison in pass.compare.
+func TestCoverIsTheFirstThatReachesSoFar(t *testing.T) {
+	path, _ := checkpointed(t, newNotary(t, "test.log"))
+	for record, want := range map[uint64]uint64{1: 1, 3: 3, 4: 5, 7: 7} {
+		summary, err := VerifyAgainst(path, Against{Cover: record})
+		if err != nil || summary.Cover == nil || summary.Cover.Size != want {
+			t.Errorf("record %d is covered by %+v, %v; want the checkpoint of %d", record, summary.Cover, err, want)
+		}
+	}
+	if summary, err := VerifyAgainst(path, Against{Cover: 8}); err != nil || summary.Cover != nil {
+		t.Errorf("of what there is not: %+v, %v", summary.Cover, err)
 	}
 }
 

@@ -230,11 +230,6 @@ func (l *Log) waitFlushed(seq uint64) error {
 	if l.flushed.Seq >= seq {
 		return nil
 	}
-	return l.flushWritten()
-}
-
-// flushWritten has the disk write all that was written. The caller holds flush.
-func (l *Log) flushWritten() error {
 	l.mu.Lock()
 	written, failed := l.head, l.failed
 	var tree edge
@@ -274,17 +269,31 @@ func (l *Log) Head() Head {
 	return l.flushed
 }
 
+// flushLast has on the disk what Write has left to be, and signs a checkpoint of all.
+// The caller holds flush and mu.
+func (l *Log) flushLast() error {
+	if l.flushed != l.head {
+		if err := l.file.Sync(); err != nil {
+			return fmt.Errorf("flush audit log: %w", err)
+		}
+		l.flushed = l.head
+		if l.tree != nil {
+			l.durable = *l.tree
+		}
+	}
+	return l.attest()
+}
+
 // Close ends writing, with a checkpoint of all that was written. Later Appends
 // fail.
 func (l *Log) Close() error {
 	l.flush.Lock()
 	defer l.flush.Unlock()
-	flushErr := l.flushWritten()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
 	if l.failed == nil {
-		err = errors.Join(flushErr, l.attest())
+		err = l.flushLast()
 		l.failed = errors.New("the audit log is closed")
 	}
 	if l.hashes != nil {

@@ -191,8 +191,8 @@ func (p *pass) end() error {
 		return p.badPoint(fmt.Sprintf("it is of %d records, and the log has %d: the rest is missing", p.next.Size, records))
 	case !errors.Is(p.pointErr, io.EOF):
 		return p.pointErr
-	case p.points == nil && p.against.Checkpointed && len(p.named) > 0:
-		return &BadCheckpoint{Number: 1, Reason: "the log names a key, and the file of checkpoints is missing"}
+	case (p.points == nil || p.points.number == 0) && p.against.Checkpointed && len(p.named) > 0:
+		return &BadCheckpoint{Number: 1, Reason: "the log names a key, and the file of checkpoints is missing or empty"}
 	}
 	if p.newestOnly && p.points != nil && p.points.number > 0 {
 		if err := p.points.last.check(note.VerifierList(p.keys...)); err != nil {

@@ -328,6 +328,9 @@ func TestLockOnLostCheckpoints(t *testing.T) {
 	if err := os.WriteFile(points, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := VerifyAgainst(path, Against{Checkpointed: true}); err == nil || !strings.Contains(err.Error(), "missing or empty") {
+		t.Errorf("verified with an empty file: %v", err)
+	}
 	if err := attested(t, path, by).Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -391,5 +394,14 @@ func TestCheckpointInAnothersName(t *testing.T) {
 	}
 	if err := proof.checkpoint.check(note.VerifierList(keys...)); err != nil {
 		t.Errorf("the log's own: %v", err)
+	}
+	// Nor may a second signature stand beside the log's own: each note has one text.
+	twice, err := note.Sign(&note.Note{Text: proof.checkpoint.Text()}, by.signer, other.signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged.note = string(twice)
+	if err := forged.check(note.VerifierList(keys[0])); err == nil {
+		t.Error("a second signature is accepted")
 	}
 }

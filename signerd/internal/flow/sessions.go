@@ -92,7 +92,7 @@ func (f *Flow) openSession(ctx context.Context, p Proposed) error {
 	if run.opened {
 		return nil
 	}
-	if err := f.record(ctx, kindSessionOpened, subject{session: p.Session}, map[string]string{
+	if err := f.note(ctx, kindSessionOpened, subject{session: p.Session}, map[string]string{
 		"uid": strconv.FormatUint(uint64(p.Peer.UID), 10), "pid": strconv.FormatInt(int64(p.Peer.PID), 10),
 		"executable": p.Peer.Executable, "client_claimed": p.Client,
 	}); err != nil {
