@@ -118,6 +118,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if given == "" || w.last.Status != "preview" {
 		ts.Fatalf("no code was given:\n%s", w.last.Text)
 	}
+	w.codes = append(w.codes, given)
 	ts.Setenv(args[0], given)
 	ts.Setenv(args[0]+"_PROPOSAL", w.last.Proposal.ID)
 }
@@ -409,7 +410,8 @@ func huge(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // no-secrets: none of the planted secrets stands in a log, an answer, a file
-// that is not its own, or the arguments of a process.
+// that is not its own, or the arguments of a process; and no confirmation code
+// stands anywhere but in the answer that gave it.
 func noSecrets(ts *testscript.TestScript, _ bool, _ []string) {
 	w := worldOf(ts)
 	places := map[string]string{"the log": w.log.String()}
@@ -418,9 +420,13 @@ func noSecrets(ts *testscript.TestScript, _ bool, _ []string) {
 			places["an MCP message"] += string(message.Result) + string(message.Params)
 		}
 	}
-	audit, err := os.ReadFile(filepath.Join(w.stack.StateDir(), "audit.jsonl"))
-	ts.Check(err)
-	places["the audit log"] = string(audit)
+	stored := ""
+	for _, name := range []string{"audit.jsonl", "ledger.db", "ledger.db-wal"} {
+		raw, err := os.ReadFile(filepath.Join(w.stack.StateDir(), name))
+		ts.Check(err)
+		stored += string(raw)
+	}
+	places["signerd's files"] = stored
 	arguments, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", w.stack.SignerPID()))
 	ts.Check(err)
 	places["signerd's arguments"] = string(arguments)
@@ -431,7 +437,12 @@ func noSecrets(ts *testscript.TestScript, _ bool, _ []string) {
 			}
 		}
 	}
-	if places["the log"] == "" {
-		ts.Fatalf("nothing was logged, so nothing was tested")
+	for _, code := range w.codes {
+		if strings.Contains(w.log.String()+stored, code) {
+			ts.Fatalf("a confirmation code is logged or stored")
+		}
+	}
+	if !strings.Contains(places["the log"], "level=DEBUG") && !strings.Contains(places["the log"], `"level":"DEBUG"`) {
+		ts.Fatalf("nothing was logged for debugging, so little was tested")
 	}
 }

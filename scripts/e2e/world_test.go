@@ -24,8 +24,10 @@ type scriptWorld struct {
 	last   stack.Write
 	// lastText is the last tool's text and structured result together.
 	lastText string
-	views    map[string]stack.View
-	asked    int
+	// codes are the confirmation codes that were given.
+	codes []string
+	views map[string]stack.View
+	asked int
 	// faulty is how often the spoilt method had been asked when it was spoilt.
 	faulty int
 	log    logBuffer
@@ -71,7 +73,7 @@ func (l *logBuffer) String() string {
 // start brings the stack up. Arguments are "policy OLD NEW", "mcpd LINE" and
 // "capped", which gives the tokens caps of their own.
 func (w *scriptWorld) start(ts *testscript.TestScript, args []string) {
-	options := stack.Options{Dir: w.dir, Bin: bin, Chain: quick, Log: &w.log}
+	options := stack.Options{Dir: w.dir, Bin: bin, Chain: quick, Log: &w.log, Debug: true}
 	for i, arg := range args {
 		args[i] = strings.ReplaceAll(arg, `\n`, "\n") // Scripts are made of single lines.
 	}
@@ -119,7 +121,7 @@ func (w *scriptWorld) call(ts *testscript.TestScript, tool, arguments string) {
 
 // planted are the secrets that exist in a script's world.
 func (w *scriptWorld) planted(ts *testscript.TestScript) map[string]string {
-	secrets := map[string]string{"Bags API key": stack.APIKey}
+	secrets := map[string]string{"Bags API key": stack.APIKey, "RPC key": stack.RPCKey}
 	for name, file := range map[string]string{"passphrase": "passphrase", "sealing key": "state/seal.key"} {
 		raw, err := os.ReadFile(filepath.Join(w.dir, file))
 		ts.Check(err)

@@ -27,6 +27,10 @@ import (
 // APIKey is the key that the sandbox accepts. It looks like nothing real.
 const APIKey = "stub_bags_key_no_network"
 
+// RPCKey is the key in the node's address that the daemons are given where they
+// are to be watched for secrets. The node asks for none.
+const RPCKey = "stub_rpc_key_no_network"
+
 // Funds is what the wallet starts with, in lamports.
 const Funds = 10_000_000_000
 
@@ -50,6 +54,9 @@ type Options struct {
 	MCPD string
 	// StartSigner starts signerd's process in a way of its own.
 	StartSigner func(*exec.Cmd) error
+	// Debug has the daemons log all that they can, and reach the node by an
+	// address that carries a key, as a hosted node's does.
+	Debug bool
 	// Log receives what the processes log.
 	Log io.Writer
 }
@@ -120,7 +127,7 @@ func (s *Stack) start(ctx context.Context) error {
 
 // initSigner makes configuration, policy, state and a key, as a person would.
 func (s *Stack) initSigner(ctx context.Context) error {
-	if _, err := s.Signerd(ctx, "", "init", "--cluster", "local", "--genesis-hash", s.Chain.GenesisHash, "--rpc", s.Chain.RPCURL,
+	if _, err := s.Signerd(ctx, "", "init", "--cluster", "local", "--genesis-hash", s.Chain.GenesisHash, "--rpc", s.nodeAddress(),
 		"--backend", "file", "--passphrase-file", filepath.Join(s.options.Dir, "passphrase"),
 		"--state-dir", s.StateDir(), "--socket-dir", s.socketDir()); err != nil {
 		return fmt.Errorf("signerd init: %w", err)
@@ -201,7 +208,19 @@ func (s *Stack) Signerd(ctx context.Context, input string, args ...string) (stri
 // Environment is the whole environment of the daemons: no session bus, no
 // secrets, nothing of the person who runs this.
 func (s *Stack) Environment() []string {
-	return []string{"HOME=" + s.options.Dir, "PATH=/usr/bin:/bin"}
+	environment := []string{"HOME=" + s.options.Dir, "PATH=/usr/bin:/bin"}
+	if s.options.Debug {
+		environment = append(environment, "COUNTERSIGN_SIGNERD_LOG_LEVEL=debug", "COUNTERSIGN_MCPD_LOG_LEVEL=debug")
+	}
+	return environment
+}
+
+// nodeAddress is the chain's as the daemons are given it.
+func (s *Stack) nodeAddress() string {
+	if s.options.Debug {
+		return s.Chain.RPCURL + "/?api-key=" + RPCKey
+	}
+	return s.Chain.RPCURL
 }
 
 // socketDir holds both sockets and nothing else.
@@ -227,7 +246,7 @@ func (s *Stack) writeMCPD() error {
 		return fmt.Errorf("write the API key: %w", err)
 	}
 	text := fmt.Sprintf("%s\n[signer]\nsocket = %q\n\n[bags]\nbase_url = %q\napi_key = %q\n\n[rpc]\nurls = [%q]\n",
-		s.options.MCPD, s.AgentSocket(), s.Bags.URL(), "file:"+keyFile, s.Chain.RPCURL)
+		s.options.MCPD, s.AgentSocket(), s.Bags.URL(), "file:"+keyFile, s.nodeAddress())
 	if err := os.WriteFile(s.MCPDConfig, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write mcpd.toml: %w", err)
 	}
