@@ -40,6 +40,9 @@ type MintInfo struct {
 // Mints reads several mints; each must exist. What amounts mean must not be one
 // node's word: all must show the same program and decimals.
 func (c *Client) Mints(ctx context.Context, keys []solana.PublicKey) (map[solana.PublicKey]MintInfo, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
 	if len(keys) > accountsPerCall {
 		return nil, fault.New(fault.TransactionMalformed, "the transaction is about more than %d tokens", accountsPerCall)
 	}

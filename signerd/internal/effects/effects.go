@@ -54,6 +54,11 @@ type Bounds struct {
 	Recipients []solana.PublicKey
 }
 
+// TokensOut are the tokens that may leave, and not SOL.
+func (b Bounds) TokensOut() []solana.PublicKey {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(b.MaxOut)), func(mint solana.PublicKey) bool { return mint == amount.SOL })
+}
+
 // Class says how much of a transaction's effect is certain.
 type Class uint8
 

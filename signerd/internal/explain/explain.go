@@ -263,17 +263,9 @@ func (s *study) checkStatable(ctx context.Context) error {
 	if err := stated.Shape(s.Flow, s.bounds); err != nil {
 		return err
 	}
-	for mint := range s.bounds.MaxOut {
-		if mint == amount.SOL {
-			continue
-		}
-		told, err := s.chain.Mints(ctx, []solana.PublicKey{mint})
-		if err != nil {
-			return err
-		}
-		if err := s.Policy.CheckDecimals(mint, told[mint].Decimals); err != nil {
-			return err
-		}
+	mints, err := s.chain.Mints(ctx, s.bounds.TokensOut())
+	if err != nil {
+		return err
 	}
-	return nil
+	return s.Policy.CheckMints(mints)
 }

@@ -15,7 +15,6 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/signerd/internal/approval"
-	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 	"countersign/signerd/internal/policy"
@@ -169,23 +168,12 @@ func isRefusal(err error) bool {
 // checkStated refuses a proposal that is not what its tool call says. How many
 // digits a token has behind the point is the mint's own word.
 func (f *Flow) checkStated(ctx context.Context, p Proposed, rules *policy.Policy) error {
-	var tokens []solana.PublicKey
-	for mint := range p.Bounds.MaxOut {
-		if mint != amount.SOL {
-			tokens = append(tokens, mint)
-		}
+	mints, err := f.stages.Chain.Mints(ctx, p.Bounds.TokensOut())
+	if err != nil {
+		return err
 	}
-	var mints map[solana.PublicKey]chain.MintInfo
-	if len(tokens) > 0 {
-		var err error
-		if mints, err = f.stages.Chain.Mints(ctx, tokens); err != nil {
-			return err
-		}
-	}
-	for mint, info := range mints {
-		if err := rules.CheckDecimals(mint, info.Decimals); err != nil {
-			return err
-		}
+	if err := rules.CheckMints(mints); err != nil {
+		return err
 	}
 	return stated.Check(p.Tool, p.Arguments, p.Flow, p.Bounds, func(mint solana.PublicKey) (uint8, bool) {
 		info, known := mints[mint]

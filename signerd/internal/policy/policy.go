@@ -19,6 +19,7 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/shared/stricttoml"
+	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 )
@@ -127,15 +128,16 @@ func (p *Policy) Cap(mint solana.PublicKey) (AssetCap, bool) {
 	return AssetCap{}, false
 }
 
-// CheckDecimals refuses a mint that the policy gives other decimals than it has:
-// it would cap something else than its owner meant.
-func (p *Policy) CheckDecimals(mint solana.PublicKey, decimals uint8) error {
-	asset, capped := p.Cap(mint)
-	if !capped || asset.Decimals == decimals {
-		return nil
+// CheckMints refuses a mint that the policy gives other decimals than the chain
+// says that it has: it would cap something else than its owner meant.
+func (p *Policy) CheckMints(told map[solana.PublicKey]chain.MintInfo) error {
+	for mint, info := range told {
+		if asset, capped := p.Cap(mint); capped && asset.Decimals != info.Decimals {
+			return fault.New(fault.PolicyDenied, "the policy gives %s %d decimals, and the mint %s has %d; the owner must correct it",
+				asset.Name, asset.Decimals, mint, info.Decimals)
+		}
 	}
-	return fault.New(fault.PolicyDenied, "the policy gives %s %d decimals, and the mint %s has %d; the owner must correct it",
-		asset.Name, asset.Decimals, mint, decimals)
+	return nil
 }
 
 // TransactionsPerHour is how many transactions may be signed in any hour, or 0
