@@ -269,6 +269,8 @@ func (f *Flow) decide(ctx context.Context, p Proposed, rules *policy.Policy, bat
 	return verdict, draft, err
 }
 
+// recordDecision tells of a proposal that the ledger has, whether its caller still
+// waits or not: later records are about it.
 func (f *Flow) recordDecision(ctx context.Context, about subject, p Proposed, v Verdict, took time.Duration) error {
 	output, err := v.hash()
 	if err != nil {
@@ -288,7 +290,7 @@ func (f *Flow) recordDecision(ctx context.Context, about subject, p Proposed, v 
 	for mint, units := range v.Charge {
 		data[PrefixCharge+assetName(mint)] = units.String()
 	}
-	return f.record(ctx, kindDecided, about, data)
+	return f.record(context.WithoutCancel(ctx), kindDecided, about, data)
 }
 
 func assetName(mint solana.PublicKey) string {
