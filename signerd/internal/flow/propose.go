@@ -147,6 +147,9 @@ func checkProposed(p Proposed) error {
 		return fault.New(fault.InvalidArguments, "the fingerprint is not that of the intent")
 	case len(p.Transactions) == 0 || len(p.Transactions) > batchLimit:
 		return fault.New(fault.InvalidArguments, "a proposal has 1 to %d transactions", batchLimit)
+	case strings.ContainsFunc(p.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		// The audit log would escape it, and a repair would make another key of it.
+		return fault.New(fault.InvalidArguments, "an idempotency key consists of printable ASCII without spaces")
 	case len(p.Key) > longestKey:
 		return fault.New(fault.InvalidArguments, "an idempotency key has at most %d characters", longestKey)
 	case len(p.Transactions) > 1 && len(p.Bounds.MaxOut) > 0:
