@@ -221,8 +221,11 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 	}
 	attempt, cancel := context.WithTimeout(ctx, settleInterval)
 	defer cancel()
-	result := f.stages.Sender.Resume(attempt, p.Raw, p.Signature, f.lastValid(attempt, p))
+	result, err := f.landedBefore(ctx, p, f.stages.Sender.Resume(attempt, p.Raw, p.Signature, f.lastValid(attempt, p)))
 	switch {
+	case err != nil:
+		f.complain(ctx, "the audit log cannot be asked for an earlier outcome", err, aboutReservation(p.ReservationID))
+		return false
 	case result.Outcome == submit.Unknown:
 		return false
 	case p.Outcome != submit.Unknown && p.Outcome != result.Outcome:

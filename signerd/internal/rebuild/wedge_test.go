@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"countersign/shared/amount"
+	"countersign/signerd/internal/approval"
 	"countersign/signerd/internal/audit"
 	"countersign/signerd/internal/ledger"
 	"countersign/signerd/internal/ledger/sqlite"
@@ -51,5 +52,36 @@ func TestMakeAnewOfWhatCrashesLeave(t *testing.T) {
 				t.Errorf("usage %+v, %v; want %d used", usage.Day[amount.SOL], err, c.spent)
 			}
 		})
+	}
+}
+
+// TestMissingNamesWhatWasGivenBack: a ledger that gave back what the log calls landed
+// counts less than was spent: the comparison of outcomes in hold.is keeps it.
+func TestMissingNamesWhatWasGivenBack(t *testing.T) {
+	plan, err := rebuild.Read(all(whole()), wallet, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for outcome, want := range map[ledger.Outcome]int{
+		ledger.Expired: 1, ledger.NothingSent: 1, ledger.Unknown: 0, ledger.Landed: 0, ledger.LandedFailed: 0,
+	} {
+		older, err := rebuild.Read(all(append(whole()[:6], record("finished", "p1", noon, nil))), wallet, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := store(t, t.TempDir(), "ledger.db")
+		if err := older.Write(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		of := ledger.New(s, wallet.Address, wallet.Genesis)
+		if err := of.Settle(t.Context(), "r1", ledger.Settlement{Outcome: outcome, At: noon}); err != nil {
+			t.Fatal(err)
+		}
+		if names, count, err := plan.Missing(t.Context(), approval.NewBook(s), of, 9); err != nil || count != want {
+			t.Errorf("%s: lacks %v, %v", outcome, names, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
