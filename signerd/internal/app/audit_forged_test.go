@@ -1,18 +1,22 @@
 package app
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"countersign/shared/fault"
 	"countersign/signerd/internal/audit"
 )
 
@@ -63,6 +67,26 @@ func TestForgedLogSaysNothingToTheTerminal(t *testing.T) {
 		code, out, errs := auditRun(args...)
 		if code != exitDone || !strings.Contains(out, "good") || strings.ContainsAny(out+errs, obeyed) {
 			t.Errorf("%v: %d %q %q", args, code, out, errs)
+		}
+	}
+}
+
+// TestErrorsSayNothingToTheTerminal: an error may quote what somebody else wrote, such
+// as a record's kind or a proposal's name: unobeyed keeps it.
+func TestErrorsSayNothingToTheTerminal(t *testing.T) {
+	hostile := "\x1b]0;x\x07" + obeyed + "\x7f\xff"
+	for name, say := range map[string]func(*bytes.Buffer){
+		"a fault":  func(out *bytes.Buffer) { report(out, fault.New(fault.StateLocked, "first\nrecord %s", hostile)) },
+		"an error": func(out *bytes.Buffer) { report(out, errors.New("first\nrecord "+hostile)) },
+		"a check": func(out *bytes.Buffer) {
+			(&console{out: out}).printHealth("ledger.db", health{Reason: "first\n" + hostile, Names: []string{"record " + hostile}})
+		},
+	} {
+		var out bytes.Buffer
+		say(&out)
+		said := out.String()
+		if strings.ContainsAny(said, "\x1b\x07\x7f"+obeyed) || !utf8.ValidString(said) || !strings.Contains(said, "first\n") || !strings.Contains(said, `record \u{001B}]0;x`) {
+			t.Errorf("%s: %q", name, said)
 		}
 	}
 }
