@@ -147,7 +147,17 @@ func (w *world) round(at int, e ending) (crashpoint.Point, bool) {
 	w.must(w.StartSigner(w.t.Context()))
 	w.compare(at, *point, before, known)
 	w.must(w.StopSigner())
+	w.checkLedger(at, *point)
 	return *point, true
+}
+
+// checkLedger has the ledger held against the audit log, which is how a repair reads
+// it: no crash may leave a log that none can be made of.
+func (w *world) checkLedger(at int, point crashpoint.Point) {
+	w.t.Helper()
+	if out, err := w.Signerd(w.t.Context(), "", "ledger", "check"); err != nil {
+		w.t.Errorf("call %d, %s: ledger check: %v\n%s", at, point.String(), err, out)
+	}
 }
 
 // recoveryRound has signerd killed when it has sent, and then again at a call
@@ -174,6 +184,9 @@ func (w *world) recoveryRound(at int) bool {
 		w.compare(at, *point, before, known)
 	}
 	w.must(w.StopSigner())
+	if point != nil {
+		w.checkLedger(at, *point)
+	}
 	return point != nil
 }
 

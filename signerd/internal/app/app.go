@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -57,13 +59,27 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitFailed
 }
 
-// report prints a fault with its advice, or another error as it is.
+// report prints a fault with its advice, or another error. What it quotes may come
+// from a file that somebody else wrote.
 func report(w io.Writer, err error) {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		fmt.Fprintf(w, "signerd: %s\n%s\n", f.Message, f.Code.Advice().Hint)
+		fmt.Fprintf(w, "signerd: %s\n%s\n", unobeyed(f.Message), f.Code.Advice().Hint)
 		return
 	}
-	fmt.Fprintf(w, "signerd: %v\n", err)
+	fmt.Fprintf(w, "signerd: %s\n", unobeyed(err.Error()))
+}
+
+// unobeyed escapes what a terminal would obey or hide, in text that may have lines.
+func unobeyed(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			out.WriteRune(r)
+			continue
+		}
+		fmt.Fprintf(&out, `\u{%04X}`, r)
+	}
+	return out.String()
 }
 
 // usageError marks a wrong call.

@@ -127,7 +127,7 @@ func (c *console) verify(path string, against audit.Against, known memories) err
 		fmt.Fprintf(c.out, "%d checkpoints, the newest of %d records, signed with the given key\n", summary.Checkpoints, summary.Covered)
 	default:
 		fmt.Fprintf(c.out, "%d checkpoints, the newest of %d records, signed with the key that the log names: %s\n",
-			summary.Checkpoints, summary.Covered, signedBy[len(signedBy)-1])
+			summary.Checkpoints, summary.Covered, shown(signedBy[len(signedBy)-1]))
 	}
 	if proof := against.Proof; proof != nil {
 		fmt.Fprintf(c.out, "the proof is good: record %d is in this log, as it was when it had %d records\n", proof.Index+1, proof.Size())

@@ -186,9 +186,9 @@ func (c *console) printHealth(path string, found health) {
 		fmt.Fprintf(c.out, "%s: good\nit knows all %d proposals and %d reservations of the audit log\n", path, found.Log.Proposals, found.Log.Reservations)
 		return
 	}
-	fmt.Fprintf(c.out, "%s: bad\n%s\n", path, found.Reason)
+	fmt.Fprintf(c.out, "%s: bad\n%s\n", path, unobeyed(found.Reason))
 	for _, name := range found.Names {
-		fmt.Fprintf(c.out, "  lacks %s\n", name)
+		fmt.Fprintf(c.out, "  lacks %s\n", unobeyed(name))
 	}
 	if !found.lost {
 		fmt.Fprintln(c.out, "restore it from a backup that is as new as the audit log, or make it anew with: signerd ledger repair")

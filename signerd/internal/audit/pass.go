@@ -193,6 +193,8 @@ func (p *pass) end() error {
 		return p.pointErr
 	case (p.points == nil || p.points.number == 0) && p.against.Checkpointed && len(p.named) > 0:
 		return &BadCheckpoint{Number: 1, Reason: "the log names a key, and the file of checkpoints is missing or empty"}
+	case len(p.against.Keys) > 0 && p.against.Proof == nil && p.summary().Checkpoints == 0:
+		return &BadCheckpoint{Number: 1, Reason: "it is missing: a key was given, and no checkpoint is there that could be signed with it"}
 	}
 	if p.newestOnly && p.points != nil && p.points.number > 0 {
 		if err := p.points.last.check(note.VerifierList(p.keys...)); err != nil {

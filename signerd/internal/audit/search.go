@@ -40,6 +40,18 @@ func (l *Log) Newest(fields ...string) (Newest, error) {
 	return newest, err
 }
 
+// NewestWith is the data of the newest record that has this value in a field of it,
+// or nil.
+func (l *Log) NewestWith(ctx context.Context, field, value string) (data map[string]string, err error) {
+	err = l.backwards(func(record stored) bool {
+		if record.Data[field] == value {
+			data = record.Data
+		}
+		return data == nil && ctx.Err() == nil
+	})
+	return data, errors.Join(err, ctx.Err())
+}
+
 // lastLimit is how many records Last looks at: about a second's work.
 const lastLimit = 100_000
 

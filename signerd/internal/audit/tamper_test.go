@@ -265,6 +265,37 @@ func TestForgedLogIsFoundByKeyAndByProof(t *testing.T) {
 	}
 }
 
+// TestGivenKeyMustHaveSigned: whoever gives a key asks for its signature. A journal
+// that was written anew with no checkpoint at all is not good by that key: the count
+// in pass.end keeps it.
+func TestGivenKeyMustHaveSigned(t *testing.T) {
+	by := newNotary(t, "test.log")
+	path := write(t, 5) // It names no key.
+	for name, prepare := range map[string]func() error{
+		"no file of checkpoints": func() error { return nil },
+		"an empty one":           func() error { return os.WriteFile(beside(path, checkpointsExtension), nil, 0o600) },
+		"half of one":            func() error { return os.WriteFile(beside(path, checkpointsExtension), []byte("test.log\n3\n"), 0o600) },
+	} {
+		if err := prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := VerifyAgainst(path, Against{Keys: []string{by.key}}); err == nil || !strings.Contains(err.Error(), "no checkpoint") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := VerifyAgainst(path, Against{}); err != nil {
+			t.Errorf("%s, without a key: %v", name, err)
+		}
+	}
+	// A good proof is such a checkpoint.
+	sound, proof := checkpointed(t, by)
+	if err := os.WriteFile(beside(sound, checkpointsExtension), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := VerifyAgainst(sound, Against{Keys: []string{by.key}, Proof: &proof}); err != nil {
+		t.Errorf("with a proof: %v", err)
+	}
+}
+
 // TestLockOnLostCheckpoints opens what Verify would refuse.
 func TestLockOnLostCheckpoints(t *testing.T) {
 	by := newNotary(t, "test.log")

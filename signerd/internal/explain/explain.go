@@ -267,5 +267,10 @@ func (s *study) checkStatable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.Policy.CheckMints(mints)
+	for mint, info := range mints {
+		if err := s.Policy.CheckDecimals(mint, info.Decimals); err != nil {
+			return err
+		}
+	}
+	return nil
 }

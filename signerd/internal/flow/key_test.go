@@ -156,3 +156,25 @@ func TestProposeExecutesAnActionOnce(t *testing.T) {
 		t.Errorf("another action under the same key: %v", err)
 	}
 }
+
+// TestKeyIsRecordedAsItIs: the audit log escapes what cannot be printed, and after a
+// repair the key would be another, and good for a second execution. checkProposed
+// keeps it.
+func TestKeyIsRecordedAsItIs(t *testing.T) {
+	w := newWorld(t)
+	for _, key := range []string{"rent\u00a0may", "rent\nmay", "\x00", "\xff", "r\u200bent", "rent may"} {
+		p := w.proposed()
+		p.Key = key
+		if _, err := w.flow.Propose(t.Context(), p); !fault.Is(err, fault.InvalidArguments) {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+	p := w.proposed()
+	p.Key = `rent-May_2026:"x"\`
+	_, err := w.flow.Propose(t.Context(), p)
+	check(t, err)
+	w.makeAnew()
+	if _, err := w.book.ByKey(t.Context(), flow.GivenKey(p.Key).Name); err != nil {
+		t.Errorf("after a repair: %v", err)
+	}
+}

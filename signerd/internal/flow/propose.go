@@ -146,6 +146,9 @@ func checkProposed(p Proposed) error {
 		return fault.New(fault.InvalidArguments, "the fingerprint is not that of the intent")
 	case len(p.Transactions) == 0 || len(p.Transactions) > batchLimit:
 		return fault.New(fault.InvalidArguments, "a proposal has 1 to %d transactions", batchLimit)
+	case strings.ContainsFunc(p.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		// The audit log would escape it, and a repair would make another key of it.
+		return fault.New(fault.InvalidArguments, "an idempotency key consists of printable ASCII without spaces")
 	case len(p.Key) > longestKey:
 		return fault.New(fault.InvalidArguments, "an idempotency key has at most %d characters", longestKey)
 	case len(p.Transactions) > 1 && len(p.Bounds.MaxOut) > 0:
@@ -172,8 +175,10 @@ func (f *Flow) checkStated(ctx context.Context, p Proposed, rules *policy.Policy
 	if err != nil {
 		return err
 	}
-	if err := rules.CheckMints(mints); err != nil {
-		return err
+	for mint, info := range mints {
+		if err := rules.CheckDecimals(mint, info.Decimals); err != nil {
+			return err
+		}
 	}
 	return stated.Check(p.Tool, p.Arguments, p.Flow, p.Bounds, func(mint solana.PublicKey) (uint8, bool) {
 		info, known := mints[mint]
@@ -257,6 +262,8 @@ func (f *Flow) decide(ctx context.Context, p Proposed, rules *policy.Policy, bat
 	return verdict, draft, err
 }
 
+// recordDecision tells of a proposal that the ledger has, whether its caller still
+// waits or not: later records are about it.
 func (f *Flow) recordDecision(ctx context.Context, about subject, p Proposed, v Verdict, took time.Duration) error {
 	output, err := v.hash()
 	if err != nil {
@@ -276,7 +283,7 @@ func (f *Flow) recordDecision(ctx context.Context, about subject, p Proposed, v 
 	for mint, units := range v.Charge {
 		data[PrefixCharge+assetName(mint)] = units.String()
 	}
-	return f.record(ctx, kindDecided, about, data)
+	return f.record(context.WithoutCancel(ctx), kindDecided, about, data)
 }
 
 func assetName(mint solana.PublicKey) string {

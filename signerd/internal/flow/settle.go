@@ -51,14 +51,13 @@ func (f *Flow) complain(ctx context.Context, reason string, err error, about ...
 func aboutReservation(id string) slog.Attr { return slog.String(logging.KeyReservation, id) }
 
 // storeReceipt keeps the outcome for whoever asks again, and reports whether
-// it could. more are the fields of its record that the receipt does not have.
+// it could. The record comes first: a receipt that is told has one, and the ledger
+// remembers it with the receipt. After a crash in between there are two. more are
+// the fields of its record that the receipt does not have.
 func (f *Flow) storeReceipt(about subject, receipt Receipt, more map[string]string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.work), settleInterval)
 	defer cancel()
 	raw, err := encodeReceipt(receipt)
-	if err == nil {
-		err = f.stages.Book.Finish(ctx, receipt.ProposalID, raw, receipt.FinishedAt)
-	}
 	if err == nil {
 		data := map[string]string{"tool": receipt.Tool, "outcome": string(receipt.Outcome), fieldOutput: hashOf(raw)}
 		maps.Copy(data, more)
@@ -66,6 +65,9 @@ func (f *Flow) storeReceipt(about subject, receipt Receipt, more map[string]stri
 	}
 	if err == nil {
 		err = f.anchor(ctx)
+	}
+	if err == nil {
+		err = f.stages.Book.Finish(ctx, receipt.ProposalID, raw, receipt.FinishedAt)
 	}
 	if err != nil {
 		f.complain(ctx, "receipt could not be stored", err, slog.String(logging.KeyProposal, receipt.ProposalID))
@@ -221,8 +223,11 @@ func (f *Flow) resolve(ctx context.Context, p ledger.Pending) bool {
 	}
 	attempt, cancel := context.WithTimeout(ctx, settleInterval)
 	defer cancel()
-	result := f.stages.Sender.Resume(attempt, p.Raw, p.Signature, f.lastValid(attempt, p))
+	result, err := f.landedBefore(ctx, p, f.stages.Sender.Resume(attempt, p.Raw, p.Signature, f.lastValid(attempt, p)))
 	switch {
+	case err != nil:
+		f.complain(ctx, "the audit log cannot be asked for an earlier outcome", err, aboutReservation(p.ReservationID))
+		return false
 	case result.Outcome == submit.Unknown:
 		return false
 	case p.Outcome != submit.Unknown && p.Outcome != result.Outcome:

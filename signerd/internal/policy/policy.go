@@ -19,7 +19,6 @@ import (
 	"countersign/shared/fault"
 	"countersign/shared/solana"
 	"countersign/shared/stricttoml"
-	"countersign/signerd/internal/chain"
 	"countersign/signerd/internal/effects"
 	"countersign/signerd/internal/judge"
 )
@@ -128,16 +127,15 @@ func (p *Policy) Cap(mint solana.PublicKey) (AssetCap, bool) {
 	return AssetCap{}, false
 }
 
-// CheckMints refuses a mint that the policy gives other decimals than the chain
-// says that it has: it would cap something else than its owner meant.
-func (p *Policy) CheckMints(told map[solana.PublicKey]chain.MintInfo) error {
-	for mint, info := range told {
-		if asset, capped := p.Cap(mint); capped && asset.Decimals != info.Decimals {
-			return fault.New(fault.PolicyDenied, "the policy gives %s %d decimals, and the mint %s has %d; the owner must correct it",
-				asset.Name, asset.Decimals, mint, info.Decimals)
-		}
+// CheckDecimals refuses a mint that the policy gives other decimals than it has:
+// it would cap something else than its owner meant.
+func (p *Policy) CheckDecimals(mint solana.PublicKey, decimals uint8) error {
+	asset, capped := p.Cap(mint)
+	if !capped || asset.Decimals == decimals {
+		return nil
 	}
-	return nil
+	return fault.New(fault.PolicyDenied, "the policy gives %s %d decimals, and the mint %s has %d; the owner must correct it",
+		asset.Name, asset.Decimals, mint, decimals)
 }
 
 // TransactionsPerHour is how many transactions may be signed in any hour, or 0

@@ -63,8 +63,10 @@ type hold struct {
 	ledger.Entry
 	wallet  Wallet
 	outcome flow.Outcome
-	slot    uint64
-	fee     amount.Units
+	// end is the place of its newest settlement among the events.
+	end  int
+	slot uint64
+	fee  amount.Units
 }
 
 // event is one change of the ledger, in the order of the log.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -48,13 +49,17 @@ func (p *Plan) add(r audit.Record) error {
 	return nil
 }
 
+// mostSeconds is how many a duration can hold: a clock can be set by as much.
+const mostSeconds = math.MaxInt64 / int64(time.Second)
+
 // clockAccepted reads by how much the clock was set, in seconds, and takes one
 // more: less would let what was spent look older than it is.
 func (p *Plan) clockAccepted(r audit.Record) error {
-	seconds, err := strconv.ParseInt(r.Data["step_seconds"], 10, 32)
-	if err != nil {
+	seconds, err := strconv.ParseInt(r.Data["step_seconds"], 10, 64)
+	if err != nil || seconds < -mostSeconds || seconds > mostSeconds {
 		return errors.New("it does not say by how much the clock was set")
 	}
+	seconds = min(seconds, mostSeconds-1) // One more must fit.
 	p.events = append(p.events, event{at: r.Time, change: clockAccepted, ahead: time.Duration(seconds+1) * time.Second})
 	return nil
 }
@@ -123,6 +128,9 @@ func unhex(into []byte, text string) error {
 func (p *Plan) moved(r audit.Record) error {
 	about := p.byID[r.Proposal]
 	if about == nil {
+		if r.Kind == "cancelled" {
+			return nil // Its caller left before it was told of, and nobody has its code.
+		}
 		return errUnknown
 	}
 	switch r.Kind {
@@ -266,12 +274,17 @@ var outcomes = map[flow.Outcome]ledger.Outcome{
 	flow.NothingSent: ledger.NothingSent, flow.Landed: ledger.Landed, flow.LandedFailed: ledger.LandedFailed, flow.Expired: ledger.Expired,
 }
 
+// settled follows a reservation to its end. A crash between the log and the ledger
+// leaves more than one: of those that moved nothing the last one counts, and what
+// has moved money is final.
 func (p *Plan) settled(r audit.Record) error {
-	about := p.holds[r.Data["reservation"]]
+	about, told := p.holds[r.Data["reservation"]], flow.Outcome(r.Data["outcome"])
 	if about == nil {
+		if told == flow.NothingSent {
+			return nil // The process stopped before it told of the reservation, and so before it signed.
+		}
 		return errUnknown
 	}
-	told := flow.Outcome(r.Data["outcome"])
 	outcome, proven := outcomes[told]
 	if !proven {
 		if told != flow.Unknown {
@@ -279,10 +292,10 @@ func (p *Plan) settled(r audit.Record) error {
 		}
 		return nil
 	}
-	spent := about.outcome == flow.Landed || about.outcome == flow.LandedFailed
-	if spent {
-		return nil // What has moved money is final.
+	if about.outcome == flow.Landed || about.outcome == flow.LandedFailed {
+		return nil
 	}
+	earlier := about.outcome
 	about.outcome = told
 	if slot, err := strconv.ParseUint(r.Data["slot"], 10, 64); err == nil {
 		about.slot = slot
@@ -290,6 +303,11 @@ func (p *Plan) settled(r audit.Record) error {
 	if fee, err := unitsOf(r.Data["fee"]); err == nil {
 		about.fee = fee
 	}
+	if earlier != flow.Unknown && told != flow.Landed && told != flow.LandedFailed {
+		p.events[about.end].outcome = outcome
+		return nil
+	}
+	about.end = len(p.events)
 	p.events = append(p.events, event{at: r.Time, change: settled, hold: about, outcome: outcome})
 	return nil
 }

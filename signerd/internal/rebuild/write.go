@@ -171,8 +171,13 @@ func (p *Plan) Missing(ctx context.Context, book *approval.Book, of *ledger.Ledg
 	return names, count, nil
 }
 
-// is recognises a reservation that holds what the log tells of it.
+// is recognises a reservation that holds what the log tells of it, and has not given
+// back what the log calls landed. What it has not been told yet it still holds.
 func (h *hold) is(p ledger.Pending) bool {
+	spent := h.outcome == flow.Landed || h.outcome == flow.LandedFailed
+	if spent && (p.Outcome == ledger.NothingSent || p.Outcome == ledger.Expired) {
+		return false
+	}
 	if p.ReservationID != h.ID || !h.Signature.IsZero() && p.Signature != h.Signature {
 		return false
 	}
