@@ -115,7 +115,7 @@ func (c *console) verify(path string, against audit.Against, known memories) err
 	if c.json {
 		return c.printJSON(map[string]any{
 			"ok": true, "records": summary.Records, "head": summary.Head, "torn_bytes": summary.Torn,
-			"checkpoints": summary.Checkpoints, "checkpointed_records": summary.Covered, "keys": signedBy, "key_given": len(against.Keys) > 0,
+			"checkpoints": summary.Checkpoints, "checkpointed_records": summary.Covered, "unsigned_records": summary.Records - summary.Covered, "keys": signedBy, "key_given": len(against.Keys) > 0,
 			"compared_with": known.told, "not_compared_with": known.silent,
 		})
 	}
@@ -128,6 +128,9 @@ func (c *console) verify(path string, against audit.Against, known memories) err
 	default:
 		fmt.Fprintf(c.out, "%d checkpoints, the newest of %d records, signed with the key that the log names: %s\n",
 			summary.Checkpoints, summary.Covered, shown(signedBy[len(signedBy)-1]))
+	}
+	if rest := summary.Records - summary.Covered; summary.Checkpoints > 0 && rest > 0 {
+		fmt.Fprintf(c.out, "the last %d records are under no signature yet: whoever can write the file could have written them\n", rest)
 	}
 	if proof := against.Proof; proof != nil {
 		fmt.Fprintf(c.out, "the proof is good: record %d is in this log, as it was when it had %d records\n", proof.Index+1, proof.Size())

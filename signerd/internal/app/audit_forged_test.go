@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/note"
@@ -88,5 +89,27 @@ func TestErrorsSayNothingToTheTerminal(t *testing.T) {
 		if strings.ContainsAny(said, "\x1b\x07\x7f"+obeyed) || !utf8.ValidString(said) || !strings.Contains(said, "first\n") || !strings.Contains(said, `record \u{001B}]0;x`) {
 			t.Errorf("%s: %q", name, said)
 		}
+	}
+}
+
+// TestVerifyTellsWhatIsUnderNoSignature: records after the newest checkpoint, which
+// whoever can write the file may have made up, are told of.
+func TestVerifyTellsWhatIsUnderNoSignature(t *testing.T) {
+	path := forgedLog(t)
+	log, err := audit.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), audit.Record{Time: time.Now(), Kind: "made_up"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := auditRun("verify", path); code != exitDone || !strings.Contains(out, "the last 1 records are under no signature") {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+	if code, out, _ := auditRun("verify", path, "--json"); code != exitDone || !strings.Contains(out, `"unsigned_records":1`) {
+		t.Errorf("%d %q", code, out)
 	}
 }
