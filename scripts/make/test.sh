@@ -16,4 +16,4 @@ for folder in devchain fixtures; do
 done
 
 # A failing go test is reported, and ends this script, on the other side of the pipe.
-{ go test -json -count=1 -timeout 15m ./... || true; } | "$results/testreport" "$results"/*.tap
+{ go test -json -count=1 -timeout 25m ./... || true; } | "$results/testreport" "$results"/*.tap
