@@ -5,6 +5,8 @@
 // is answered, to answer with what the chain holds at that moment, and to
 // misbehave only on request, through this package or the control port, never
 // through the API itself.
+//
+// It has a file for each family of the API's endpoints.
 package bagsandbox
 
 import (

@@ -1,5 +1,7 @@
 // Package app is signerd's command line and wiring: it turns a configuration
 // into running stages and stops them in order. Only main imports it.
+//
+// It has a file for each command, and one for the wiring of serve.
 package app
 
 import (

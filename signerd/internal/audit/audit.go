@@ -10,6 +10,9 @@
 // and that after a failed write nothing more is accepted. Records cut off the
 // end are found only against a Head or a checkpoint kept elsewhere, and so is a
 // journal that was written anew by somebody who has the key.
+//
+// Writing, checking and reading have files of their own, and share the line, the
+// chain and the tree, which nobody else should be able to write.
 package audit
 
 import (

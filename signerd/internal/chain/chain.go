@@ -6,6 +6,8 @@
 // that cannot be read is a fault, never a zero, that where several nodes are
 // configured the word of one can make a verdict stricter and never looser, and
 // that no fault holds the address of a node.
+//
+// It has a file for each kind of thing that is asked.
 package chain
 
 import (

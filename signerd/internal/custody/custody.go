@@ -8,6 +8,8 @@
 // signs only what a ledger.Reservation holds, and, with a key of its own that is
 // no wallet's, checkpoints of the audit log. There is no function that signs
 // bytes.
+//
+// It is larger than most, so that nothing that knows a key lies outside it.
 package custody
 
 import (

@@ -6,4 +6,6 @@
 // It is pure: no clock, no network, no files. Every later stage of signerd may
 // import it. Whether a decoded instruction may be signed is not decided here;
 // instructions that only a guard may contain carry their Refusal with them.
+//
+// It has a file of tables for each known program.
 package decode

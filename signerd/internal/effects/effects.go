@@ -7,6 +7,9 @@
 // nothing is netted below zero, that every account that can change is
 // explained or refused, and that a transaction is called guarded only if the
 // guard in its final bytes covers everything that is exposed.
+//
+// It has a file for each question that is asked of one draft, whose fields only
+// this package writes.
 package effects
 
 import (

@@ -6,6 +6,8 @@
 // Only app imports it. It promises that it signs nothing and holds no key, that
 // it weakens no check, that what it assumed and what it could not check is said,
 // and that text which others wrote is cleaned before it is shown.
+//
+// It has a file for each part of the report.
 package explain
 
 import (

@@ -5,6 +5,9 @@
 //
 // server and operator import it. It promises invariants I1 to I3 and I7 of the
 // design as far as order is concerned; the stages promise the rest.
+//
+// It has a file for each step of that order: apart, they would have to show each
+// other what only the order may touch.
 package flow
 
 import (
